@@ -1,0 +1,132 @@
+"""vLLM over all GPU nodes as one LeaderWorkerSet, and the Service that clients reach it by.
+
+Owns the LWS operator (unless the cluster has one), the API key's Secret, the LeaderWorkerSet, the client Service and
+the NetworkPolicy that keeps others away from the gang's ports, which are neither encrypted nor authenticated. The
+manifest of the gang itself is in `gang.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pulumi import ComponentResource, CustomTimeouts, Input, Output, Resource, ResourceOptions
+from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.core.v1 import Secret, Service
+from pulumi_kubernetes.networking.v1 import NetworkPolicy
+
+from components.charts import LEADER_WORKER_SET, release
+from components.gang import INDEX_LABEL, NAME_LABEL, Mounts, leader_worker_set_spec
+from planner.plan import Plan, ServingPlan
+
+READY_TIMEOUT = "150m"
+"""The startup probe's two hours, and what pulling a 20 GB image and joining take before it starts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingArgs:
+    """`api_key` is None where the stack file allows anonymous use; `requires` must be there before the first pod."""
+
+    plan: Plan
+    serving: ServingPlan
+    namespace: Input[str]
+    claim_name: Input[str]
+    api_key: Output[str] | None
+    cluster: Resource
+    system_nodes: Resource
+    requires: Sequence[Resource]
+
+
+class Serving(ComponentResource):
+    """The LeaderWorkerSet with its operator, secret, Service and NetworkPolicy."""
+
+    service_name: Output[str]
+    port: int
+
+    def __init__(self, name: str, args: ServingArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("vllm-multinode:index:Serving", name, None, opts)
+        self._name, self._args = name, args
+        self._gang_name = args.plan.settings.name
+        self.port = args.serving.port
+        policy = self._network_policy()
+        self._gang([*args.requires, *self._operator(), policy])
+        self.service_name = self._service().metadata.name
+        self.register_outputs({"service": self.service_name})
+
+    def _operator(self) -> list[Resource]:
+        chosen = self._args.plan.settings.charts.leader_worker_set
+        if not chosen.install:
+            return []
+        options = ResourceOptions(
+            parent=self, deleted_with=self._args.cluster, depends_on=[self._args.system_nodes]
+        )
+        return [release(f"{self._name}-operator", LEADER_WORKER_SET, chosen, {}, options)]
+
+    def _secret(self) -> Output[str] | None:
+        if self._args.api_key is None:
+            return None
+        secret = Secret(
+            f"{self._name}-api-key",
+            metadata={"name": f"{self._gang_name}-api-key", "namespace": self._args.namespace},
+            string_data={"api-key": self._args.api_key},
+            opts=ResourceOptions(parent=self),
+        )
+        return secret.metadata.name.apply(lambda name: name or "")
+
+    def _gang(self, requires: Sequence[Resource]) -> CustomResource:
+        mounts = Mounts(claim=self._args.claim_name, api_key_secret=self._secret())
+        return CustomResource(
+            f"{self._name}-gang",
+            api_version="leaderworkerset.x-k8s.io/v1",
+            kind="LeaderWorkerSet",
+            metadata={
+                "name": self._gang_name,
+                "namespace": self._args.namespace,
+                "annotations": {
+                    **self._args.serving.restart.annotations,
+                    "pulumi.com/waitFor": "condition=Available",
+                    # Destroy goes on to the nodes only when the pods are gone.
+                    "pulumi.com/deletionPropagationPolicy": "foreground",
+                },
+            },
+            spec=leader_worker_set_spec(self._args.plan, self._args.serving, mounts),
+            opts=ResourceOptions(
+                parent=self,
+                depends_on=list(requires),
+                custom_timeouts=CustomTimeouts(create=READY_TIMEOUT, update=READY_TIMEOUT, delete="20m"),
+            ),
+        )
+
+    def _service(self) -> Service:
+        # The operator makes a headless Service of the gang's own name; clients need another one.
+        return Service(
+            f"{self._name}-api",
+            metadata={
+                "name": f"{self._gang_name}-api",
+                "namespace": self._args.namespace,
+                # Ready when the leader is: the gang is waited for by itself.
+                "annotations": {"pulumi.com/skipAwait": "true"},
+            },
+            spec={
+                "type": "ClusterIP",
+                "selector": {NAME_LABEL: self._gang_name, INDEX_LABEL: "0"},
+                "ports": [{"name": "http", "port": self.port, "target_port": "http"}],
+            },
+            opts=ResourceOptions(parent=self),
+        )
+
+    def _network_policy(self) -> NetworkPolicy:
+        gang = {"match_labels": {NAME_LABEL: self._gang_name}}
+        return NetworkPolicy(
+            f"{self._name}-gang",
+            metadata={"name": f"{self._gang_name}-gang", "namespace": self._args.namespace},
+            spec={
+                "pod_selector": gang,
+                "policy_types": ["Ingress"],
+                "ingress": [
+                    {"from_": [{"pod_selector": gang}]},
+                    {"ports": [{"port": self.port, "protocol": "TCP"}]},
+                ],
+            },
+            opts=ResourceOptions(parent=self),
+        )
