@@ -2,3 +2,8 @@
 
 Pure Python: no cloud, no cluster, no credentials, and no import from the rest of the project.
 """
+
+from planner.plan import Plan, plan
+from planner.problems import SettingsError
+
+__all__ = ["Plan", "SettingsError", "plan"]
