@@ -140,8 +140,9 @@ def explain(error: Exception, settings: Settings) -> StagingError:
         )
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StagingError(ExitCode.NO_SPACE, f"the cache became full while fetching {what}: {error}")
+    passing = status is None or status >= 500 or status in (408, 429)
     # The client reports a body of the wrong length as an OSError without a number.
-    if isinstance(error, httpx2.HTTPError) or (isinstance(error, OSError) and error.errno is None):
+    if passing and (isinstance(error, httpx2.HTTPError) or (isinstance(error, OSError) and error.errno is None)):
         return StagingError(ExitCode.NETWORK, f"could not fetch {what}: {type(error).__name__}: {error}")
     return StagingError(ExitCode.UNEXPECTED, f"fetching {what} failed: {type(error).__name__}: {error}")
 

@@ -1,10 +1,10 @@
 """Stage a model's weights from the Hugging Face Hub onto the weight cache: once, complete and verified.
 
 Runs in a pod as `python -m payloads.stage_weights`; one writer at a time (a Job with parallelism 1). It
-gathers the files of one commit in `<STAGE_DIRECTORY>/.staging-<revision>`, checks the size and checksum of every
-file against the Hub, renames the directory to `<STAGE_DIRECTORY>/<model_directory(repository, revision)>` and
-writes the marker `.complete` in it last. A reader that sees the marker sees the whole model. A run that finds the
-marker ends at once; a run after a killed one keeps every finished file.
+gathers the files of one commit in `<STAGE_DIRECTORY>/.staging-<revision>`, checks the size and checksum of
+every file against the Hub, renames the directory to `<STAGE_DIRECTORY>/<model_directory(repository, revision)>`
+and writes the marker `.complete` in it last. A reader that sees the marker sees the whole model. A run that
+finds the marker ends at once; a run after a killed one keeps every finished file.
 
 The marker is JSON: `repository`, `revision`, `files` (count), `bytes`, `manifest_sha256` (`Manifest.digest`).
 

@@ -56,7 +56,7 @@ class StagingError(Exception):
 
 
 def model_directory(repository: str, revision: str) -> str:
-    """Return the model's directory name in the cache: `<repository name>-<first 12 hex digits of the commit>`.
+    """Return the model's directory name in the cache: `<repository name>-<12 hex digits of the commit>`.
 
     `model_directory("moonshotai/Kimi-K2.5", "4d01…")` is `Kimi-K2.5-4d01…`. The serving side computes the
     same name from the same two values; a changed revision is staged beside the old one, never mixed with it.
@@ -105,7 +105,7 @@ class Settings:
 
         def number(name: str, default: float) -> float:
             value = environment.get(name) or str(default)
-            if re.fullmatch(r"\d{1,15}(\.\d{1,3})?", value) and float(value) >= min(default, 0.001):
+            if re.fullmatch(r"\d{1,18}(\.\d{1,3})?", value) and float(value) >= min(default, 0.001):
                 return float(value)
             problems.append(f"{name}={value!r}: want a positive number, for example {default or 595e9:g}")
             return default
