@@ -1,0 +1,239 @@
+"""Staging from end to end, with the faults that a Hub, a network, a disk and a cluster have in store.
+
+Xet itself is not exercised: the fake Hub serves plain HTTP only (see `hub_server`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from payloads.staging_settings import ExitCode
+from tests.payloads.conftest import StagingPod
+from tests.payloads.hub_server import REPOSITORY, REVISION, HubServer
+
+TOKEN = "hf_secretsecretsecret"
+
+
+def assert_complete(pod: StagingPod, hub: HubServer) -> None:
+    """The model is there byte for byte, with its marker and nothing beside it."""
+    stored = {
+        str(path.relative_to(pod.model)): path.read_bytes() for path in pod.model.rglob("*") if path.is_file()
+    }
+    marker = json.loads(stored.pop(".complete"))
+    assert stored == hub.files
+    assert marker["repository"] == REPOSITORY
+    assert marker["revision"] == REVISION
+    assert marker["files"] == len(hub.files)
+    assert marker["bytes"] == sum(map(len, hub.files.values()))
+    assert len(marker["manifest_sha256"]) == 64
+    assert [path.name for path in pod.cache.iterdir()] == [pod.model.name]
+
+
+def test_complete_run_then_nothing_to_do(pod: StagingPod, hub: HubServer) -> None:
+    code, output = pod.run()
+    assert code == ExitCode.COMPLETE, output
+    assert_complete(pod, hub)
+    assert "staged 5 files, 0.0 GiB in " in output.splitlines()[-1]
+    assert pod.termination_message == output.splitlines()[-1]
+
+    hub.requests.clear()
+    started = time.monotonic()
+    code, output = pod.run()
+    assert code == ExitCode.COMPLETE, output
+    assert "already staged: 5 files" in output
+    assert hub.requests == []
+    assert time.monotonic() - started < 1
+
+
+def test_marker_without_its_files_is_not_believed(pod: StagingPod, hub: HubServer) -> None:
+    assert pod.run()[0] == ExitCode.COMPLETE
+    (pod.model / "model-2.safetensors").unlink()
+    hub.requests.clear()
+    code, output = pod.run()
+    assert code == ExitCode.COMPLETE, output
+    assert_complete(pod, hub)
+    assert not hub.downloads("model-1"), "a large file that is there is adopted by its checksum"
+    assert hub.downloads("model-2")
+
+
+def test_connection_that_breaks_in_the_middle_of_a_file(pod: StagingPod, hub: HubServer) -> None:
+    hub.faults["model-1.safetensors"] = iter(["truncate"])
+    code, output = pod.run()
+    assert code == ExitCode.COMPLETE, output
+    assert_complete(pod, hub)
+
+
+def test_body_of_the_wrong_length_is_fetched_again(pod: StagingPod, hub: HubServer) -> None:
+    hub.faults["model-1.safetensors"] = iter(["short"])
+    code, output = pod.run()
+    assert code == ExitCode.COMPLETE, output
+    assert "restart 1 of 3" in output
+    assert_complete(pod, hub)
+
+
+def test_file_that_arrives_wrong_once(pod: StagingPod, hub: HubServer) -> None:
+    hub.faults["model-3.safetensors"] = iter(["corrupt"])
+    hub.faults["config.json"] = iter(["corrupt"])
+    code, output = pod.run()
+    assert code == ExitCode.COMPLETE, output
+    assert "model-3.safetensors: sha256 " in output
+    assert "config.json: git-sha1 " in output
+    assert_complete(pod, hub)
+    assert len(hub.downloads("model-1")) == 1
+
+
+def test_file_that_always_arrives_wrong(pod: StagingPod, hub: HubServer) -> None:
+    hub.faults["model-3.safetensors"] = itertools.repeat("corrupt")
+    code, output = pod.run()
+    assert code == ExitCode.CHECKSUM_MISMATCH, output
+    assert not pod.model.exists()
+    assert "model-3.safetensors" in pod.termination_message
+
+
+@pytest.mark.parametrize("listing_is_open", [True, False])
+@pytest.mark.parametrize(
+    ("status", "token", "advice"),
+    [(401, "", "give it to the stack with"), (403, TOKEN, "Accept the model's terms at https://huggingface.co/")],
+)
+def test_gated_model(
+    pod: StagingPod, hub: HubServer, status: int, token: str, advice: str, listing_is_open: bool
+) -> None:
+    hub.refusal = (status, {"X-Error-Code": "GatedRepo", "X-Error-Message": f"no access for {TOKEN}"})
+    hub.listing_is_open = listing_is_open
+    pod.environment["HF_TOKEN"] = token
+    code, output = pod.run()
+    assert code == ExitCode.ACCESS_DENIED, output
+    assert advice in pod.termination_message
+    assert not pod.model.exists()
+
+
+def test_token_is_never_printed(pod: StagingPod, hub: HubServer) -> None:
+    hub.refusal = (400, {"X-Error-Message": f"cannot parse {TOKEN}"})
+    pod.environment["HF_TOKEN"] = TOKEN
+    code, output = pod.run()
+    assert code == ExitCode.UNEXPECTED
+    assert "cannot parse ***" in output
+    assert TOKEN not in output + pod.termination_message
+
+
+def test_unknown_revision(pod: StagingPod) -> None:
+    pod.environment["STAGE_REVISION"] = "f" * 40
+    code, output = pod.run()
+    assert code == ExitCode.NOT_FOUND, output
+    assert "no such commit" in pod.termination_message
+
+
+def test_unknown_repository(pod: StagingPod) -> None:
+    pod.environment["STAGE_REPOSITORY"] = "example/misspelt"
+    code, output = pod.run()
+    assert code == ExitCode.NOT_FOUND, output
+    assert "no such repository" in pod.termination_message
+
+
+def test_hub_out_of_reach(pod: StagingPod) -> None:
+    pod.environment["HF_ENDPOINT"] = "http://127.0.0.1:1"
+    code, output = pod.run()
+    assert code == ExitCode.NETWORK, output
+    assert "run again" in pod.termination_message
+
+
+def test_no_space(pod: StagingPod, hub: HubServer) -> None:
+    pod.environment["STAGE_EXPECTED_BYTES"] = str(1024**5)
+    code, output = pod.run()
+    assert code == ExitCode.NO_SPACE, output
+    assert "1048577.0 GiB needed" in pod.termination_message
+    assert " GiB free" in pod.termination_message
+    assert not hub.downloads()
+
+
+def test_killed_in_the_middle_then_run_again(pod: StagingPod, hub: HubServer) -> None:
+    hub.faults["model-2.safetensors"] = iter(["stall"])
+    process = pod.start()
+    temporary = pod.cache / f".staging-{REVISION}"
+    finished = [temporary / "model-1.safetensors", temporary / "model-3.safetensors"]
+    wait_for(lambda: hub.stalled.is_set() and all(map(Path.exists, finished)))
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=5)  # ends when the download process, which holds the pipe too, is gone
+    assert not pod.model.exists()
+
+    code, output = pod.run()
+    assert code == ExitCode.COMPLETE, output
+    assert_complete(pod, hub)
+
+
+def test_pod_is_deleted(pod: StagingPod, hub: HubServer) -> None:
+    hub.faults["model-2.safetensors"] = iter(["stall"])
+    process = pod.start()
+    wait_for(hub.stalled.is_set)
+    process.terminate()
+    process.communicate(timeout=5)
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert "interrupted" in pod.termination_message
+    assert not pod.model.exists()
+
+
+def test_stalled_download_is_restarted(pod: StagingPod, hub: HubServer) -> None:
+    hub.faults["model-2.safetensors"] = iter(["stall"])
+    pod.environment["STAGE_STALL_SECONDS"] = "1"
+    code, output = pod.run()
+    assert code == ExitCode.COMPLETE, output
+    assert "the download stalled: no byte for 1 s" in output
+    assert_complete(pod, hub)
+    assert len(hub.downloads("model-1")) == 1, "a restart keeps the files that are finished"
+
+
+def test_stalled_download_is_given_up(pod: StagingPod, hub: HubServer) -> None:
+    hub.faults["model-2.safetensors"] = itertools.repeat("stall")
+    pod.environment["STAGE_STALL_SECONDS"] = "0.7"
+    code, output = pod.run()
+    assert code == ExitCode.STALLED, output
+    assert "restart 3 of 3" in output
+    assert "stalled" in pod.termination_message
+    assert not pod.model.exists()
+
+
+def test_bad_configuration_lists_every_problem(pod: StagingPod) -> None:
+    pod.environment |= {
+        "STAGE_REPOSITORY": "no-owner",
+        "STAGE_REVISION": "main",
+        "STAGE_DIRECTORY": "relative",
+        "STAGE_EXPECTED_BYTES": "many",
+        "STAGE_STALL_SECONDS": "0",
+        "STAGE_REPORT_SECONDS": "-1",
+        "STAGE_PROGRESS_CONFIGMAP": "progress",
+    }
+    code, output = pod.run()
+    assert code == ExitCode.BAD_CONFIGURATION
+    assert "Traceback" not in output
+    wrong = [line.split("=")[0].strip() for line in pod.termination_message.splitlines()[1:]]
+    assert wrong == [
+        "STAGE_REPOSITORY",
+        "STAGE_REVISION",
+        "STAGE_DIRECTORY",
+        "STAGE_PROGRESS_NAMESPACE",
+        "STAGE_EXPECTED_BYTES",
+        "STAGE_STALL_SECONDS",
+        "STAGE_REPORT_SECONDS",
+    ]
+
+
+def test_cache_that_is_not_mounted(pod: StagingPod) -> None:
+    pod.environment["STAGE_DIRECTORY"] = str(pod.root / "absent")
+    code, output = pod.run()
+    assert code == ExitCode.BAD_CONFIGURATION, output
+    assert "is the cache mounted" in pod.termination_message
+
+
+def wait_for(condition: object) -> None:
+    """Wait until `condition()` holds; fail after ten seconds."""
+    assert callable(condition)
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true in 10 s"
+        time.sleep(0.02)
