@@ -49,9 +49,7 @@ LEADER_WORKER_SET = PinnedChart(
 )
 
 
-def release(
-    name: str, pinned: PinnedChart, chosen: Chart, values: dict[str, Any], opts: ResourceOptions
-) -> Release:
+def release(name: str, pinned: PinnedChart, chosen: Chart, values: dict[str, Any], opts: ResourceOptions) -> Release:
     """A Helm release of `pinned`, or of what the stack file puts in its place (a folder, a mirror, an image)."""
     chart = chosen.chart or pinned.reference or pinned.name
     is_folder = Path(chart).is_dir()

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pulumi import ComponentResource, CustomTimeouts, Input, InvokeOptions, Output, Resource, ResourceOptions
-from pulumi_aws import cloudwatch, eks, get_caller_identity, iam
+from pulumi_aws import cloudwatch, eks, iam
+from pulumi_aws.get_caller_identity import get_caller_identity
 from pulumi_kubernetes import Provider
 
-from planner.settings import EksPlatform
+from components.network import Network
+from planner.settings import Deployment
 
 ADMIN_POLICY = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 CLUSTER_POLICY = "arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"
@@ -37,11 +39,10 @@ EARLY_ADDONS: dict[str, dict[str, str] | None] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterArgs:
-    """`subnet_ids`: two private subnets or more, in two zones."""
+    """`network` gives the control plane its private subnets, in two zones."""
 
-    settings: EksPlatform
-    name: str
-    subnet_ids: Input[Sequence[Input[str]]]
+    settings: Deployment
+    network: Network
 
 
 class Cluster(ComponentResource):
@@ -66,7 +67,7 @@ class Cluster(ComponentResource):
         self.before_nodes = (*policies, *self._early_addons())
         self.kubeconfig = kubeconfig(
             name=self.cluster.name,
-            region=args.settings.region,
+            region=args.settings.platform.region,
             endpoint=self.cluster.endpoint,
             certificate_authority=self.cluster.certificate_authority.apply(lambda ca: ca.data or ""),
         )
@@ -81,7 +82,7 @@ class Cluster(ComponentResource):
         self.register_outputs({"name": self.cluster.name, "kubeconfig": self.kubeconfig})
 
     def _control_plane(self) -> eks.Cluster:
-        name, settings = self._args.name, self._args.settings
+        name, platform = self._args.settings.name, self._args.settings.platform
         # EKS would make this group itself, without retention, and leave it behind on destroy.
         logs = cloudwatch.LogGroup(
             f"{self._name}-logs",
@@ -101,12 +102,12 @@ class Cluster(ComponentResource):
             f"{self._name}-eks",
             name=name,
             role_arn=role.arn,
-            version=settings.kubernetes_version,
+            version=platform.kubernetes_version,
             vpc_config={
-                "subnet_ids": self._args.subnet_ids,
+                "subnet_ids": self._args.network.control_plane_subnet_ids,
                 "endpoint_private_access": True,
                 "endpoint_public_access": True,
-                "public_access_cidrs": list(settings.public_access_cidrs),
+                "public_access_cidrs": list(platform.public_access_cidrs),
             },
             access_config={
                 "authentication_mode": "API",
@@ -123,7 +124,7 @@ class Cluster(ComponentResource):
         invoke = InvokeOptions(parent=self)
         self.account_identity = get_caller_identity(opts=invoke).arn
         deployer = iam.get_session_context(arn=self.account_identity, opts=invoke).issuer_arn
-        admins = [arn for arn in self._args.settings.admins if arn != deployer]
+        admins = [arn for arn in self._args.settings.platform.admins if arn != deployer]
         for arn in admins:
             self._admin(f"{self._name}-admin-{arn.rpartition(':')[2].replace('/', '-')}", arn)
         return [self._admin(f"{self._name}-deployer", deployer)]
@@ -184,9 +185,7 @@ def addon(
         configuration_values=json.dumps(configuration, sort_keys=True) if configuration else None,
         resolve_conflicts_on_create="OVERWRITE",
         resolve_conflicts_on_update="OVERWRITE",
-        opts=ResourceOptions(
-            parent=parent, depends_on=list(depends_on), custom_timeouts=CustomTimeouts(create="30m")
-        ),
+        opts=ResourceOptions(parent=parent, depends_on=list(depends_on), custom_timeouts=CustomTimeouts(create="30m")),
     )
 
 
@@ -210,7 +209,16 @@ def kubeconfig(
         token = {
             "apiVersion": "client.authentication.k8s.io/v1beta1",
             "command": "aws",
-            "args": ["eks", "get-token", "--cluster-name", known["name"], "--region", region, "--output", "json"],
+            "args": [
+                "eks",
+                "get-token",
+                "--cluster-name",
+                known["name"],
+                "--region",
+                region,
+                "--output",
+                "json",
+            ],
             "interactiveMode": "Never",
         }
         context = {"cluster": known["name"], "user": known["name"]}

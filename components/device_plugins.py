@@ -6,13 +6,13 @@ A plugin that the cluster has already is skipped (`charts.<plugin>.install: fals
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pulumi import ComponentResource, Resource, ResourceOptions
 
 from components.charts import EFA_DEVICE_PLUGIN, NVIDIA_DEVICE_PLUGIN, release
+from components.cluster import Cluster
 from planner.settings import Charts
 
 GPU_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
@@ -24,7 +24,11 @@ def nvidia_values() -> dict[str, Any]:
 
     `mofedEnabled` exposes every uverbs device and so takes EFA away from its plugin (NVIDIA/k8s-device-plugin#1692).
     """
-    return {"mofedEnabled": False, "gfd": {"enabled": False}, "tolerations": [CRITICAL_TOLERATION, GPU_TOLERATION]}
+    return {
+        "mofedEnabled": False,
+        "gfd": {"enabled": False},
+        "tolerations": [CRITICAL_TOLERATION, GPU_TOLERATION],
+    }
 
 
 def efa_values() -> dict[str, Any]:
@@ -37,14 +41,12 @@ class DevicePluginsArgs:
     """`cluster`: the releases die with it, since a plugin holds nothing back."""
 
     charts: Charts
-    cluster: Resource
+    cluster: Cluster
     nodes: Resource
 
 
 class DevicePlugins(ComponentResource):
     """The NVIDIA and EFA device plugins."""
-
-    ready: Sequence[Resource]
 
     def __init__(self, name: str, args: DevicePluginsArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("vllm-multinode:index:DevicePlugins", name, None, opts)
@@ -52,15 +54,13 @@ class DevicePlugins(ComponentResource):
             (NVIDIA_DEVICE_PLUGIN, args.charts.nvidia_device_plugin, nvidia_values()),
             (EFA_DEVICE_PLUGIN, args.charts.efa_device_plugin, efa_values()),
         )
-        self.ready = [
-            release(
-                f"{name}-{pinned.name}",
-                pinned,
-                chosen,
-                values,
-                opts=ResourceOptions(parent=self, deleted_with=args.cluster, depends_on=[args.nodes]),
-            )
-            for pinned, chosen, values in plugins
-            if chosen.install
-        ]
+        for pinned, chosen, values in plugins:
+            if chosen.install:
+                release(
+                    f"{name}-{pinned.name}",
+                    pinned,
+                    chosen,
+                    values,
+                    opts=ResourceOptions(parent=self, deleted_with=args.cluster.cluster, depends_on=[args.nodes]),
+                )
         self.register_outputs({})

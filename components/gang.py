@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.device_plugins import GPU_TOLERATION
-from components.weight_cache import MOUNT_PATH
 from planner.hardware import InstanceType
 from planner.plan import Plan, ServingPlan
-from planner.vllm import CACHE_PATH, Command, EnvVar
+from planner.vllm import CACHE_DIRECTORY, WEIGHTS_MOUNT, EnvVar
 
 EFA_RESOURCE = "vpc.amazonaws.com/efa"
 GPU_RESOURCE = "nvidia.com/gpu"
 
 SHARED_MEMORY = "64Gi"
-"""/dev/shm, as in AWS's vLLM template (aws-samples/aws-do-eks, 2026-08); counts against the pod's memory limit."""
+"""What NCCL and the ranks of a node share, as in AWS's vLLM template (aws-samples/aws-do-eks, 2026-08).
+
+It counts against the pod's memory limit.
+"""
 
 CPU_LEFT_TO_NODE = 12
 MEMORY_SHARE = 0.88
@@ -79,7 +81,7 @@ def pod(plan: Plan, serving: ServingPlan, mounts: Mounts, *, leader: bool) -> Ma
 
 def weights_check(plan: Plan) -> Manifest:
     """Waits for the marker that staging writes last, so that half a model is never loaded."""
-    marker = f"{MOUNT_PATH}/{plan.weights.model_directory}/.complete"
+    marker = f"{WEIGHTS_MOUNT}/{plan.weights.model_directory}/.complete"
     message = f"waiting for {marker}: the weights are not staged, or another revision is"
     return {
         "name": "weights",
@@ -87,7 +89,7 @@ def weights_check(plan: Plan) -> Manifest:
         "command": ["sh", "-c", f'until [ -f "{marker}" ]; do echo "{message}"; sleep 10; done'],
         "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "64Mi"}},
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
-        "volumeMounts": [{"name": "weights", "mountPath": MOUNT_PATH, "readOnly": True}],
+        "volumeMounts": [{"name": "weights", "mountPath": WEIGHTS_MOUNT, "readOnly": True}],
     }
 
 
@@ -98,8 +100,7 @@ def container(plan: Plan, serving: ServingPlan, mounts: Mounts, *, leader: bool)
         "name": "vllm",
         "image": plan.settings.serving.image,
         "args": list(command.args),
-        "env": environment(command, mounts),
-        "ports": [{"name": "http", "containerPort": serving.port}] if leader else [],
+        "env": [*map(variable, command.env), *(api_key(mounts) if leader else ())],
         "resources": resources(plan.instance),
         # Root, because added capabilities do not reach a process of another user.
         "securityContext": {
@@ -107,22 +108,21 @@ def container(plan: Plan, serving: ServingPlan, mounts: Mounts, *, leader: bool)
             "capabilities": {"drop": ["ALL"], "add": ["IPC_LOCK"]},
         },
         "volumeMounts": [
-            {"name": "weights", "mountPath": MOUNT_PATH, "readOnly": True},
+            {"name": "weights", "mountPath": WEIGHTS_MOUNT, "readOnly": True},
             {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108 - the mount point that NCCL uses
-            {"name": "cache", "mountPath": CACHE_PATH},
+            {"name": "cache", "mountPath": CACHE_DIRECTORY},
         ],
-        **(leader_probes(serving) if leader else worker_probes(serving)),
+        **(leader_side(serving) if leader else worker_side(serving)),
         "lifecycle": {"preStop": {"sleep": {"seconds": pre_stop_seconds(serving, leader=leader)}}},
     }
 
 
-def environment(command: Command, mounts: Mounts) -> list[Manifest]:
-    """The container's environment; the API key comes from its Secret and is seen by the leader alone."""
-    variables = [variable(entry) for entry in command.env]
-    if mounts.api_key_secret is not None:
-        reference = {"secretKeyRef": {"name": mounts.api_key_secret, "key": "api-key"}}
-        variables.append({"name": "VLLM_API_KEY", "valueFrom": reference})
-    return variables
+def api_key(mounts: Mounts) -> list[Manifest]:
+    """The key that the API asks for, from its Secret."""
+    if mounts.api_key_secret is None:
+        return []
+    reference = {"secretKeyRef": {"name": mounts.api_key_secret, "key": "api-key"}}
+    return [{"name": "VLLM_API_KEY", "valueFrom": reference}]
 
 
 def variable(entry: EnvVar) -> Manifest:
@@ -134,7 +134,7 @@ def variable(entry: EnvVar) -> Manifest:
 
 def resources(instance: InstanceType) -> Manifest:
     """Requests and limits: extended resources must be equal, and whole nodes keep a gang's pods apart."""
-    devices = {GPU_RESOURCE: str(instance.gpus), EFA_RESOURCE: str(instance.efa_devices)}
+    devices = {GPU_RESOURCE: str(instance.gpus), EFA_RESOURCE: str(instance.efa)}
     memory = f"{int(instance.memory_gib * MEMORY_SHARE)}Gi"
     return {
         "requests": {"cpu": str(instance.vcpus - CPU_LEFT_TO_NODE), "memory": memory, **devices},
@@ -142,10 +142,11 @@ def resources(instance: InstanceType) -> Manifest:
     }
 
 
-def leader_probes(serving: ServingPlan) -> Manifest:
-    """Startup waits out the slowest load; liveness is slow, for `/health` is not failed by a busy engine."""
+def leader_side(serving: ServingPlan) -> Manifest:
+    """Port and probes: startup waits out the slowest load, and liveness is slow, since a stall is no crash."""
     health = {"httpGet": {"path": "/health", "port": "http"}}
     return {
+        "ports": [{"name": "http", "containerPort": serving.port}],
         "startupProbe": {
             **health,
             "periodSeconds": 30,
@@ -157,7 +158,7 @@ def leader_probes(serving: ServingPlan) -> Manifest:
     }
 
 
-def worker_probes(serving: ServingPlan) -> Manifest:
+def worker_side(serving: ServingPlan) -> Manifest:
     """A headless worker serves no HTTP: it lives as long as the leader's rendezvous port answers."""
     dial = (
         "import os, socket; "

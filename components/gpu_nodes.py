@@ -12,13 +12,15 @@ import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pulumi import ComponentResource, CustomTimeouts, Input, Output, Resource, ResourceOptions
+from pulumi import ComponentResource, CustomTimeouts, Output, Resource, ResourceOptions
 from pulumi_aws import ec2, eks, vpc
 
-from components.system_nodes import ROLE_LABEL, root_disk, tag_specifications
-from planner.hardware import InstanceType
+from components.cluster import Cluster
+from components.launch_template import METADATA_OPTIONS, root_disk, tag_specifications
+from components.network import Network
+from components.system_nodes import ROLE_LABEL
 from planner.nodes import network_interfaces, user_data
-from planner.settings import GpuNodes as GpuNodesSettings
+from planner.plan import Plan
 
 TAINT_KEY = "nvidia.com/gpu"
 TAINT_VALUE = "present"
@@ -29,17 +31,12 @@ DISK_GIB = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuNodesArgs:
-    """`subnet_id`: the one private subnet, in the zone that has the capacity."""
+    """`after`: what the nodes wait for, so that no GPU is paid for before it is there."""
 
-    settings: GpuNodesSettings
-    name: str
-    instance: InstanceType
-    cluster_name: Input[str]
-    cluster_security_group_id: Input[str]
-    node_role_arn: Input[str]
-    vpc_id: Input[str]
-    subnet_id: Input[str]
-    before_nodes: Sequence[Resource]
+    plan: Plan
+    cluster: Cluster
+    network: Network
+    after: Sequence[Resource]
 
 
 class GpuNodes(ComponentResource):
@@ -61,8 +58,8 @@ class GpuNodes(ComponentResource):
         group = ec2.SecurityGroup(
             f"{self._name}-efa",
             description="EFA between the GPU nodes: all traffic from and to this group",
-            vpc_id=self._args.vpc_id,
-            tags={"Name": f"{self._args.name}-efa"},
+            vpc_id=self._args.network.vpc_id,
+            tags={"Name": f"{self._args.plan.settings.name}-efa"},
             opts=ResourceOptions(parent=self),
         )
         self.security_group_id = group.id
@@ -76,17 +73,20 @@ class GpuNodes(ComponentResource):
                 description="EFA between the GPU nodes",
                 opts=ResourceOptions(parent=self),
             )
-            for direction, rule in (("in", vpc.SecurityGroupIngressRule), ("out", vpc.SecurityGroupEgressRule))
+            for direction, rule in (
+                ("in", vpc.SecurityGroupIngressRule),
+                ("out", vpc.SecurityGroupEgressRule),
+            )
         ]
 
     def _launch_template(self, placement: ec2.PlacementGroup) -> ec2.LaunchTemplate:
         # EKS adds its own security group only to templates that name none: it is listed here.
-        groups = [self.security_group_id, self._args.cluster_security_group_id]
+        groups = [self.security_group_id, self._args.cluster.security_group_id]
         return ec2.LaunchTemplate(
             f"{self._name}-template",
-            name_prefix=f"{self._args.name}-gpu-",
+            name_prefix=f"{self._args.plan.settings.name}-gpu-",
             user_data=base64.b64encode(user_data().encode()).decode(),
-            metadata_options={"http_endpoint": "enabled", "http_tokens": "required", "http_put_response_hop_limit": 1},
+            metadata_options=METADATA_OPTIONS,
             block_device_mappings=[root_disk(DISK_GIB)],
             network_interfaces=[
                 ec2.LaunchTemplateNetworkInterfaceArgs(
@@ -97,21 +97,21 @@ class GpuNodes(ComponentResource):
                     delete_on_termination="true",
                     security_groups=groups,
                 )
-                for interface in network_interfaces(self._args.instance)
+                for interface in network_interfaces(self._args.plan.instance)
             ],
             placement={"group_name": placement.name},
-            tag_specifications=tag_specifications(f"{self._args.name}-gpu"),
+            tag_specifications=tag_specifications(f"{self._args.plan.settings.name}-gpu"),
             opts=ResourceOptions(parent=self),
         )
 
     def _node_group(self, template: ec2.LaunchTemplate, fabric_rules: list[Resource]) -> eks.NodeGroup:
-        settings = self._args.settings
+        settings = self._args.plan.settings.gpu_nodes
         return eks.NodeGroup(
             f"{self._name}-group",
-            cluster_name=self._args.cluster_name,
-            node_group_name=f"{self._args.name}-gpu",
-            node_role_arn=self._args.node_role_arn,
-            subnet_ids=[self._args.subnet_id],
+            cluster_name=self._args.cluster.cluster.name,
+            node_group_name=f"{self._args.plan.settings.name}-gpu",
+            node_role_arn=self._args.cluster.node_role_arn,
+            subnet_ids=[self._args.network.gpu_subnet_id],
             capacity_type="ON_DEMAND",
             instance_types=[settings.instance_type],
             ami_type="AL2023_x86_64_NVIDIA",
@@ -129,7 +129,12 @@ class GpuNodes(ComponentResource):
             node_repair_config={"enabled": True},
             opts=ResourceOptions(
                 parent=self,
-                depends_on=[*self._args.before_nodes, *fabric_rules],
+                depends_on=[
+                    self._args.network,
+                    *self._args.cluster.before_nodes,
+                    *fabric_rules,
+                    *self._args.after,
+                ],
                 delete_before_replace=True,
                 custom_timeouts=CustomTimeouts(create="60m", update="60m", delete="60m"),
             ),

@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import pulumi
 from pulumi import ComponentResource, InvokeOptions, Output, ResourceOptions
-from pulumi_aws import ec2, get_availability_zones
+from pulumi_aws import GetAvailabilityZonesFilterArgs, ec2
+from pulumi_aws.get_availability_zones import get_availability_zones
 
 from planner.addresses import divide
-from planner.settings import ExistingNetwork, NewNetwork
+from planner.settings import Deployment, ExistingNetwork, NewNetwork
 
 ZONES_WITHOUT_EKS = ("use1-az3", "usw1-az2", "cac1-az3")
 """Zone ids where EKS puts no control plane (Amazon EKS user guide, network requirements, 2026)."""
@@ -23,12 +24,9 @@ ZONES_WITHOUT_EKS = ("use1-az3", "usw1-az2", "cac1-az3")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkArgs:
-    """`zone` is the availability zone that has the GPU capacity."""
+    """`settings.platform.availability_zone` is the zone that has the GPU capacity."""
 
-    settings: NewNetwork | ExistingNetwork
-    name: str
-    region: str
-    zone: str
+    settings: Deployment
 
 
 class Zoned(NamedTuple):
@@ -49,10 +47,11 @@ class Network(ComponentResource):
     def __init__(self, name: str, args: NetworkArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("vllm-multinode:index:Network", name, None, opts)
         self._name, self._args = name, args
-        if isinstance(args.settings, ExistingNetwork):
-            self._adopt(args.settings)
+        self._zone, self._region = args.settings.platform.availability_zone, args.settings.platform.region
+        if isinstance(args.settings.platform.network, ExistingNetwork):
+            self._adopt(args.settings.platform.network)
         else:
-            self._create(args.settings)
+            self._create(args.settings.platform.network)
         self.register_outputs({"vpcId": self.vpc_id, "gpuSubnetId": self.gpu_subnet_id})
 
     def _adopt(self, existing: ExistingNetwork) -> None:
@@ -63,7 +62,7 @@ class Network(ComponentResource):
 
     def _create(self, new: NewNetwork) -> None:
         addresses = divide(new.cidr)
-        zones = (self._args.zone, self._second_zone())
+        zones = (self._zone, self._second_zone())
         self._vpc = ec2.Vpc(
             f"{self._name}-vpc",
             cidr_block=new.cidr,
@@ -80,7 +79,7 @@ class Network(ComponentResource):
         ec2.VpcEndpoint(
             f"{self._name}-s3",
             vpc_id=self._vpc.id,
-            service_name=f"com.amazonaws.{self._args.region}.s3",
+            service_name=f"com.amazonaws.{self._region}.s3",
             vpc_endpoint_type="Gateway",
             route_table_ids=[private_routes.id],
             tags=self._tags("s3"),
@@ -94,13 +93,13 @@ class Network(ComponentResource):
     def _second_zone(self) -> str:
         zones = get_availability_zones(
             state="available",
-            filters=[{"name": "opt-in-status", "values": ["opt-in-not-required"]}],
+            filters=[GetAvailabilityZonesFilterArgs(name="opt-in-status", values=["opt-in-not-required"])],
             exclude_zone_ids=list(ZONES_WITHOUT_EKS),
             opts=InvokeOptions(parent=self),
         ).names
-        others = [zone for zone in sorted(zones) if zone != self._args.zone]
+        others = [zone for zone in sorted(zones) if zone != self._zone]
         if not others:
-            raise pulumi.RunError(f"EKS needs two availability zones; {self._args.region} offers only {zones}")
+            raise pulumi.RunError(f"EKS needs two availability zones; {self._region} offers only {zones}")
         return others[0]
 
     def _pair(self, role: str, blocks: tuple[str, str], zones: tuple[str, str]) -> Zoned:
@@ -163,17 +162,18 @@ class Network(ComponentResource):
         return table
 
     def _route_table(self, role: str, subnets: tuple[ec2.Subnet, ...]) -> ec2.RouteTable:
-        table = ec2.RouteTable(
-            f"{self._name}-{role}", vpc_id=self._vpc.id, tags=self._tags(role), opts=self._child()
-        )
+        table = ec2.RouteTable(f"{self._name}-{role}", vpc_id=self._vpc.id, tags=self._tags(role), opts=self._child())
         for index, subnet in enumerate(subnets):
             ec2.RouteTableAssociation(
-                f"{self._name}-{role}-{index}", route_table_id=table.id, subnet_id=subnet.id, opts=self._child()
+                f"{self._name}-{role}-{index}",
+                route_table_id=table.id,
+                subnet_id=subnet.id,
+                opts=self._child(),
             )
         return table
 
     def _tags(self, role: str) -> dict[str, str]:
-        return {"Name": f"{self._args.name}-{role}"}
+        return {"Name": f"{self._args.settings.name}-{role}"}
 
     def _child(self) -> ResourceOptions:
         return ResourceOptions(parent=self)

@@ -12,17 +12,34 @@ from pathlib import Path
 
 from pulumi import ComponentResource, CustomTimeouts, Input, Output, Resource, ResourceOptions
 from pulumi_kubernetes.batch.v1 import Job
-from pulumi_kubernetes.core.v1 import ConfigMap, EnvVarArgsDict, PodSpecArgsDict, Secret, ServiceAccount
+from pulumi_kubernetes.core.v1 import (
+    ConfigMap,
+    EnvVarArgsDict,
+    PodSpecArgsDict,
+    Secret,
+    SecretKeySelectorArgsDict,
+    ServiceAccount,
+)
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
 from pulumi_kubernetes.rbac.v1 import Role, RoleBinding
 
 from components.system_nodes import ROLE_LABEL
-from components.weight_cache import MOUNT_PATH
-from payloads import stage_weights
+from components.weight_cache import WeightCache
+from payloads.staging_settings import FINAL_EXIT_CODES
 from planner.plan import Plan
+from planner.vllm import WEIGHTS_MOUNT
 
-PAYLOADS = Path(stage_weights.__file__).parent
-SCRIPT = PAYLOADS / "stage_weights.py"
-REQUIREMENTS = PAYLOADS / "requirements-staging.txt"
+PAYLOADS = Path(__file__).parent.parent / "payloads"
+FILES = (
+    "__init__.py",
+    "cache_directory.py",
+    "hub_snapshot.py",
+    "requirements-staging.txt",
+    "stage_weights.py",
+    "staging_progress.py",
+    "staging_settings.py",
+)
+"""What the ConfigMap holds: the program `payloads.stage_weights` and the lock file of its wheels."""
 
 CPU = "8"
 MEMORY = "16Gi"
@@ -33,8 +50,8 @@ TIMEOUT_HOURS = 4
 
 INSTALL_AND_RUN = (
     "python -m pip install --quiet --no-cache-dir --disable-pip-version-check --require-hashes"
-    " --only-binary=:all: --target /packages -r /payload/requirements-staging.txt"
-    " && exec python /payload/stage_weights.py"
+    " --only-binary=:all: --target /packages -r /payload/payloads/requirements-staging.txt"
+    " && exec python -m payloads.stage_weights"
 )
 
 
@@ -43,8 +60,7 @@ class WeightStagingArgs:
     """`hub_token` is None where the model needs none; `nodes` must be there for the Job to run at all."""
 
     plan: Plan
-    namespace: Input[str]
-    claim_name: Input[str]
+    cache: WeightCache
     hub_token: Output[str] | None
     nodes: Resource
 
@@ -62,20 +78,20 @@ class WeightStaging(ComponentResource):
         self._prefix = f"{args.plan.settings.name}-staging"
         self.progress = self._config_map("progress", None).metadata.name
         account = self._service_account()
-        script = self._config_map("payload", {path.name: path.read_text() for path in (SCRIPT, REQUIREMENTS)})
+        script = self._config_map("payload", {file: (PAYLOADS / file).read_text() for file in FILES})
         self.job = self._job(account, script)
         self.register_outputs({"job": self.job.metadata.name, "progress": self.progress})
 
     def _config_map(self, role: str, data: dict[str, str] | None) -> ConfigMap:
         return ConfigMap(
             f"{self._name}-{role}",
-            metadata={"name": f"{self._prefix}-{role}", "namespace": self._args.namespace},
+            metadata={"name": f"{self._prefix}-{role}", "namespace": self._args.cache.namespace},
             data=data,
             opts=ResourceOptions(parent=self),
         )
 
     def _service_account(self) -> ServiceAccount:
-        metadata = {"name": self._prefix, "namespace": self._args.namespace}
+        metadata: ObjectMetaArgsDict = {"name": self._prefix, "namespace": self._args.cache.namespace}
         account = ServiceAccount(f"{self._name}-account", metadata=metadata, opts=ResourceOptions(parent=self))
         role = Role(
             f"{self._name}-role",
@@ -95,7 +111,7 @@ class WeightStaging(ComponentResource):
             metadata=metadata,
             role_ref={"api_group": "rbac.authorization.k8s.io", "kind": "Role", "name": role.metadata.name},
             subjects=[
-                {"kind": "ServiceAccount", "name": account.metadata.name, "namespace": self._args.namespace}
+                {"kind": "ServiceAccount", "name": account.metadata.name, "namespace": self._args.cache.namespace}
             ],
             opts=ResourceOptions(parent=self),
         )
@@ -106,7 +122,7 @@ class WeightStaging(ComponentResource):
             f"{self._name}-job",
             metadata={
                 "name": self._prefix,
-                "namespace": self._args.namespace,
+                "namespace": self._args.cache.namespace,
                 # A failed Job is made anew by the next `pulumi up` instead of being waited for once more.
                 "annotations": {"pulumi.com/replaceUnready": "true"},
             },
@@ -120,7 +136,7 @@ class WeightStaging(ComponentResource):
                             "on_exit_codes": {
                                 "container_name": "stage",
                                 "operator": "In",
-                                "values": list(stage_weights.FINAL_EXIT_CODES),
+                                "values": list(FINAL_EXIT_CODES),
                             },
                         }
                     ]
@@ -140,7 +156,7 @@ class WeightStaging(ComponentResource):
         )
 
     def _pod(self, account: ServiceAccount, script: ConfigMap) -> PodSpecArgsDict:
-        resources = {"cpu": CPU, "memory": MEMORY}
+        resources: dict[str, Input[str]] = {"cpu": CPU, "memory": MEMORY}
         return {
             "restart_policy": "Never",
             "service_account_name": account.metadata.name,
@@ -159,14 +175,14 @@ class WeightStaging(ComponentResource):
                         "capabilities": {"drop": ["ALL"]},
                     },
                     "volume_mounts": [
-                        {"name": "weights", "mount_path": MOUNT_PATH},
-                        {"name": "payload", "mount_path": "/payload", "read_only": True},
+                        {"name": "weights", "mount_path": WEIGHTS_MOUNT},
+                        {"name": "payload", "mount_path": "/payload/payloads", "read_only": True},
                         {"name": "packages", "mount_path": "/packages"},
                     ],
                 }
             ],
             "volumes": [
-                {"name": "weights", "persistent_volume_claim": {"claim_name": self._args.claim_name}},
+                {"name": "weights", "persistent_volume_claim": {"claim_name": self._args.cache.claim_name}},
                 {"name": "payload", "config_map": {"name": script.metadata.name}},
                 {"name": "packages", "empty_dir": {}},
             ],
@@ -175,13 +191,13 @@ class WeightStaging(ComponentResource):
     def _environment(self) -> list[EnvVarArgsDict]:
         plan = self._args.plan
         fixed: dict[str, Input[str]] = {
-            "PYTHONPATH": "/packages",
+            "PYTHONPATH": "/payload:/packages",
             "HF_XET_HIGH_PERFORMANCE": "1",
-            "REPOSITORY": plan.model.repository,
-            "REVISION": plan.settings.weights.revision,
-            "TARGET": MOUNT_PATH,
-            "PROGRESS_CONFIG_MAP": self.progress,
-            "PROGRESS_NAMESPACE": self._args.namespace,
+            "STAGE_REPOSITORY": plan.model.repository,
+            "STAGE_REVISION": plan.settings.weights.revision,
+            "STAGE_DIRECTORY": WEIGHTS_MOUNT,
+            "STAGE_PROGRESS_CONFIGMAP": self.progress,
+            "STAGE_PROGRESS_NAMESPACE": self._args.cache.namespace,
         }
         if plan.settings.staging.package_index:
             fixed["PIP_INDEX_URL"] = plan.settings.staging.package_index
@@ -190,14 +206,14 @@ class WeightStaging(ComponentResource):
         variables: list[EnvVarArgsDict] = [{"name": key, "value": value} for key, value in fixed.items()]
         if self._args.hub_token is not None:
             secret = self._hub_secret(self._args.hub_token)
-            reference = {"name": secret.metadata.name, "key": "token"}
+            reference: SecretKeySelectorArgsDict = {"name": secret.metadata.name, "key": "token"}
             variables.append({"name": "HF_TOKEN", "value_from": {"secret_key_ref": reference}})
         return variables
 
     def _hub_secret(self, token: Output[str]) -> Secret:
         return Secret(
             f"{self._name}-hub-token",
-            metadata={"name": f"{self._prefix}-hub-token", "namespace": self._args.namespace},
+            metadata={"name": f"{self._prefix}-hub-token", "namespace": self._args.cache.namespace},
             string_data={"token": token},
             opts=ResourceOptions(parent=self),
         )
@@ -205,4 +221,4 @@ class WeightStaging(ComponentResource):
 
 def payload_digest() -> str:
     """Changes with the script: a pod template names its ConfigMap only, and a changed script must run again."""
-    return hashlib.sha256(SCRIPT.read_bytes() + REQUIREMENTS.read_bytes()).hexdigest()[:12]
+    return hashlib.sha256(b"".join((PAYLOADS / file).read_bytes() for file in FILES)).hexdigest()[:12]

@@ -29,6 +29,4 @@ def divide(vpc: str) -> AddressPlan:
     wide = network.subnets(new_prefix=WIDE_PREFIX)
     public_a, public_b, private_a, private_b, fifth = (next(wide) for _ in range(5))
     gpu = next(fifth.subnets(new_prefix=GPU_PREFIX))
-    return AddressPlan(
-        public=(str(public_a), str(public_b)), private=(str(private_a), str(private_b)), gpu=str(gpu)
-    )
+    return AddressPlan(public=(str(public_a), str(public_b)), private=(str(private_a), str(private_b)), gpu=str(gpu))

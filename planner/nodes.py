@@ -30,7 +30,7 @@ def network_interfaces(instance: InstanceType) -> tuple[Interface, ...]:
     takes no address from the subnet. On p6-b300 card 0 has no EFA. The layout is that of terraform-aws-eks v21.19.0
     (`modules/eks-managed-node-group/main.tf`), which leaves card 0's second slot to the VPC CNI: 100 pods on p5.
     """
-    first = Interface(card=0, device=0, kind="efa" if instance.efa_on_first_card else "interface")
+    first = Interface(card=0, device=0, kind="efa" if instance.first_card_efa else "interface")
     rest = (Interface(card=card, device=1, kind="efa-only") for card in range(1, instance.network_cards))
     return (first, *rest)
 
