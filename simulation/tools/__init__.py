@@ -1,4 +1,4 @@
-"""Programs that the stand-in runs, built once from Go modules and kept by version in the user's cache directory.
+"""Programs that the stand-in runs: built once from Go modules, kept by version in the user's cache directory.
 
 `binary` and `resource` find what has been built and never build: `python -m simulation tools` does that.
 """

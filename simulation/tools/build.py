@@ -1,7 +1,7 @@
-"""Builds the programs of the catalogue that are missing. It owns the Go calls and the cache folders, not the versions.
+"""Builds the programs of the catalogue that are missing: the Go calls and the cache folders, no versions.
 
-A tool appears in the cache in one step (rename), so whoever finds it finds all of it; a lock lets two clones that
-build at once share the work.
+A tool appears in the cache in one step (rename), so whoever finds it finds all of it; a lock lets two clones
+that build at once share the work.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which programs the stand-in builds from Go modules, at which version, and how. Building them is `build`'s work.
+"""Which programs the stand-in builds from Go modules, at which version, and how. `build` builds them.
 
-Every version here is the newest that the Go module proxy serves as source and that works with the others; the module
-folders beside this file pin all that each program is compiled from (go.mod, go.sum).
+Every version here is the newest that the Go module proxy serves as source and that works with the others; the
+module folders beside this file pin all that each program is compiled from (go.mod, go.sum).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ Group = Literal["engine", "cluster"]
 
 STRIP = "-s -w"
 PULUMI_VERSION = "github.com/pulumi/pulumi/sdk/v3/go/common/version.Version"
+KUBERNETES_PROVIDER = "github.com/pulumi/pulumi-kubernetes/provider/v4"
 KUBERNETES = "1.35.4"
 
 
@@ -47,8 +48,8 @@ class Tool:
     folder: str
     package: str
     cold_build: int = field(repr=False)
-    """Seconds from an empty build cache, measured 2026-12-01 with Go 1.26.8 on 2 cores; later tools of one folder
-    share what the first one compiled."""
+    """Seconds from an empty build cache, measured 2026-12-01 with Go 1.26.8 on 2 cores; later tools of one
+    folder share what the first one compiled."""
     linker_flags: str = STRIP
     embeds: ModuleFiles | None = None
     """Copied beside the main package before it is compiled."""
@@ -61,7 +62,7 @@ class Tool:
 
     @property
     def digest(self) -> str:
-        """Eight hex digits over everything that decides what is built, so that a stale build is never used."""
+        """Eight hex digits over all that decides what is built, so that a stale build is never used."""
         return _digest(self)
 
     @property
@@ -144,11 +145,9 @@ TOOLS: tuple[Tool, ...] = (
         group="engine",
         folder="kubernetes-provider",
         package=".",
-        linker_flags=(
-            f"{STRIP} -X github.com/pulumi/pulumi-kubernetes/provider/v4/pkg/version.Version=4.34.2+source.20260115"
-        ),
+        linker_flags=f"{STRIP} -X {KUBERNETES_PROVIDER}/pkg/version.Version=4.34.2+source.20260115",
         embeds=ModuleFiles(
-            module="github.com/pulumi/pulumi-kubernetes/provider/v4",
+            module=KUBERNETES_PROVIDER,
             patterns=(
                 "cmd/pulumi-resource-kubernetes/schema.json",
                 "cmd/pulumi-resource-kubernetes/terraform-mapping.json",
