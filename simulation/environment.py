@@ -1,6 +1,6 @@
 """The environment in which plain `pulumi` commands run the program on the stand-in, and how it is made.
 
-It owns the variables, the Pulumi file backend and the stack `simulated`. `simulation.tools` builds the programs,
+It owns the variables, the Pulumi file backend and the stack `simulated`. `simulation.tools` builds programs,
 `simulation.stackfile` writes the configuration. No credential of the user's reaches a simulated run.
 """
 
@@ -25,7 +25,7 @@ Say = Callable[[str], None]
 
 STACK = "simulated"
 PASSPHRASE = "simulated, protects nothing"  # noqa: S105
-"""Encrypts the generated API key of a stack that exists on one machine only: no secret, nor need it be one."""
+"""Encrypts the generated API key of a stack that exists on one machine only: no secret, nor need it be."""
 
 API_KEY = "vllm-multinode:apiKey"
 
@@ -78,7 +78,7 @@ def variables(base: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def build_tools(*, cluster: bool, say: Say) -> None:
-    """Builds the programs that are missing: the engine unless Pulumi is installed, on request the control plane."""
+    """Builds the programs that are missing: the engine unless installed, on request the control plane."""
     if not installed_pulumi():
         reason = "No `pulumi` is on PATH; installing it (https://www.pulumi.com/docs/install/) saves this."
         build(missing("engine"), reason, say)

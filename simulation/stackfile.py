@@ -1,6 +1,6 @@
 """Writes `Pulumi.simulated.yaml`: the default stack's configuration plus `stack_overlay.yaml`.
 
-The file is rewritten only when one of the two changes. The encrypted values and their salt outlive that, since
+The file is rewritten only when one of the two changes. Encrypted values and their salt outlive that, since
 the state refers to them; everything else that a user changed is put aside where the message says. Values are
 copied as written, never interpreted: PyYAML and Pulumi read dates, times and `on` differently.
 """
@@ -91,7 +91,20 @@ def _mapping(text: str, source: Path) -> yaml.MappingNode:
 
 
 def _dump(node: yaml.Node) -> str:
+    _use_block_style(node)
     return str(yaml.serialize(node, Dumper=yaml.SafeDumper, width=110))
+
+
+def _use_block_style(node: yaml.Node) -> None:
+    """Inside `{}` PyYAML quotes what holds a colon, and a quoted `18:30` would no longer be what was written."""
+    if isinstance(node, yaml.MappingNode):
+        node.flow_style = False
+        for _, value in node.value:
+            _use_block_style(value)
+    elif isinstance(node, yaml.SequenceNode):
+        node.flow_style = False
+        for value in node.value:
+            _use_block_style(value)
 
 
 def _child(node: yaml.MappingNode, key: str) -> yaml.Node | None:
