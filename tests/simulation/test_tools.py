@@ -108,7 +108,7 @@ def test_a_better_estimate_does_not_rebuild(greeter: Tool) -> None:
     ],
 )
 def test_the_version_is_the_one_that_the_module_pins(name: str, module: str) -> None:
-    tool = next(tool for tool in TOOLS if tool.name == name)
+    tool = next(tool for tool in (*TOOLS, catalogue.LANGUAGE_HOST) if tool.name == name)
     pinned = re.search(
         rf"^\s+{re.escape(module)} v(\S+)", (MODULES / tool.folder / "go.mod").read_text(), re.M
     )
