@@ -22,7 +22,7 @@ try:
     planned = plan(config.get_object("deployment") or {}, api_key_given=api_key is not None)
 except SettingsError as error:
     raise pulumi.RunError(str(error)) from None
-pulumi.log.info(report.text(planned))
+pulumi.log.info(report.plain_text(report.render(planned)))
 
 settings = planned.settings
 aws = Provider("aws", region=settings.platform.region, default_tags={"tags": {"vllm-multinode": settings.name}})

@@ -17,6 +17,7 @@ from pathlib import Path
 import yaml
 
 from simulation import paths, stackfile
+from simulation.aws.safety import mark_backend
 from simulation.tools.build import build, missing
 from simulation.tools.catalogue import TOOLS
 from simulation.tools.errors import SetupError
@@ -93,7 +94,7 @@ def prepare_home() -> None:
 
     Where Pulumi is installed it fetches that plugin itself: once, into the user's own plugin cache.
     """
-    paths.backend().mkdir(parents=True, exist_ok=True)
+    mark_backend(paths.backend())
     plugins = _pulumi_home() / "plugins"
     if not installed_pulumi():
         _link(plugins / f"resource-kubernetes-v{PLUGIN.version}" / PLUGIN.name, PLUGIN.executable)
