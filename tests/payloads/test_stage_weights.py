@@ -9,6 +9,7 @@ import itertools
 import json
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,16 @@ def test_body_of_the_wrong_length_is_fetched_again(pod: StagingPod, hub: HubServ
     assert_complete(pod, hub)
 
 
+def test_client_that_is_content_with_a_part(pod: StagingPod, hub: HubServer) -> None:
+    hub.tree_is_broken = True
+    leftover = pod.cache / f".staging-{REVISION}" / "config.json"
+    leftover.parent.mkdir()
+    leftover.write_bytes(hub.files["config.json"])
+    code, output = pod.run()
+    assert code == ExitCode.NETWORK, output
+    assert "left out 4 of 5 files" in pod.termination_message
+
+
 def test_file_that_arrives_wrong_once(pod: StagingPod, hub: HubServer) -> None:
     hub.faults["model-3.safetensors"] = iter(["corrupt"])
     hub.faults["config.json"] = iter(["corrupt"])
@@ -99,7 +110,10 @@ def test_file_that_always_arrives_wrong(pod: StagingPod, hub: HubServer) -> None
 @pytest.mark.parametrize("listing_is_open", [True, False])
 @pytest.mark.parametrize(
     ("status", "token", "advice"),
-    [(401, "", "give it to the stack with"), (403, TOKEN, "Accept the model's terms at https://huggingface.co/")],
+    [
+        (401, "", "give it to the stack with"),
+        (403, TOKEN, "Accept the model's terms at https://huggingface.co/"),
+    ],
 )
 def test_gated_model(
     pod: StagingPod, hub: HubServer, status: int, token: str, advice: str, listing_is_open: bool
@@ -198,6 +212,16 @@ def test_stalled_download_is_given_up(pod: StagingPod, hub: HubServer) -> None:
     assert not pod.model.exists()
 
 
+def test_after_a_stall_the_client_goes_on_without_xet(pod: StagingPod, hub: HubServer) -> None:
+    hub.hangs_in_xet = True
+    pod.environment["STAGE_STALL_SECONDS"] = "1"
+    code, output = pod.run()
+    assert hub.stalled.is_set(), "the first try did not use Xet"
+    assert code == ExitCode.COMPLETE, output
+    assert "restart 2" not in output
+    assert_complete(pod, hub)
+
+
 def test_bad_configuration_lists_every_problem(pod: StagingPod) -> None:
     pod.environment |= {
         "STAGE_REPOSITORY": "no-owner",
@@ -230,9 +254,8 @@ def test_cache_that_is_not_mounted(pod: StagingPod) -> None:
     assert "is the cache mounted" in pod.termination_message
 
 
-def wait_for(condition: object) -> None:
+def wait_for(condition: Callable[[], bool]) -> None:
     """Wait until `condition()` holds; fail after ten seconds."""
-    assert callable(condition)
     deadline = time.monotonic() + 10
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true in 10 s"
