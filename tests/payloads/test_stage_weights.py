@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from payloads.hub_snapshot import remove_partial_files
 from payloads.staging_settings import ExitCode
 from tests.payloads.conftest import StagingPod
 from tests.payloads.hub_server import REPOSITORY, REVISION, HubServer
@@ -175,10 +176,14 @@ def test_killed_in_the_middle_then_run_again(pod: StagingPod, hub: HubServer) ->
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=5)  # ends when the download process, which holds the pipe too, is gone
     assert not pod.model.exists()
+    assert list(temporary.rglob("*.incomplete")), "the client leaves its half-written file behind"
+    remove_partial_files(temporary)
+    assert not list(temporary.rglob("*.incomplete"))
 
     code, output = pod.run()
     assert code == ExitCode.COMPLETE, output
     assert_complete(pod, hub)
+    assert len(hub.downloads("model-1")) == 1, "a second run keeps the files that are finished"
 
 
 def test_pod_is_deleted(pod: StagingPod, hub: HubServer) -> None:
@@ -194,10 +199,10 @@ def test_pod_is_deleted(pod: StagingPod, hub: HubServer) -> None:
 
 def test_stalled_download_is_restarted(pod: StagingPod, hub: HubServer) -> None:
     hub.faults["model-2.safetensors"] = iter(["stall"])
-    pod.environment["STAGE_STALL_SECONDS"] = "1"
+    pod.environment["STAGE_STALL_SECONDS"] = "1.5"
     code, output = pod.run()
     assert code == ExitCode.COMPLETE, output
-    assert "the download stalled: no byte for 1 s" in output
+    assert "the download stalled: no byte for 1.5 s" in output
     assert_complete(pod, hub)
     assert len(hub.downloads("model-1")) == 1, "a restart keeps the files that are finished"
 
@@ -214,7 +219,7 @@ def test_stalled_download_is_given_up(pod: StagingPod, hub: HubServer) -> None:
 
 def test_after_a_stall_the_client_goes_on_without_xet(pod: StagingPod, hub: HubServer) -> None:
     hub.hangs_in_xet = True
-    pod.environment["STAGE_STALL_SECONDS"] = "1"
+    pod.environment["STAGE_STALL_SECONDS"] = "1.5"
     code, output = pod.run()
     assert hub.stalled.is_set(), "the first try did not use Xet"
     assert code == ExitCode.COMPLETE, output
