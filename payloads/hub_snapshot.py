@@ -83,7 +83,7 @@ def list_files(settings: Settings) -> Manifest:
     return Manifest(files=tuple(sorted(files, key=lambda file: file.path)))
 
 
-def download(settings: Settings, use_xet: bool, outcome: Connection) -> None:
+def download(settings: Settings, manifest: Manifest, use_xet: bool, outcome: Connection) -> None:
     """Body of the download process: fetch the commit into the temporary directory, then send the outcome:
     None, or the StagingError's code and message. Files that an earlier run finished are kept.
     """
@@ -103,6 +103,14 @@ def download(settings: Settings, use_xet: bool, outcome: Connection) -> None:
     except Exception as error:
         failure = explain(error, settings)
         outcome.send((failure.code, str(failure)))
+        return
+    # When the Hub fails to list the commit, the client is content with whatever the directory holds.
+    missing = [
+        file.path for file in manifest.files if not (settings.temporary_directory / file.path).is_file()
+    ]
+    if missing:
+        reason = f"the Hub client left out {len(missing)} of {len(manifest.files)} files, first {missing[0]}"
+        outcome.send((ExitCode.NETWORK, reason))
     else:
         outcome.send(None)
 
@@ -142,7 +150,9 @@ def explain(error: Exception, settings: Settings) -> StagingError:
         return StagingError(ExitCode.NO_SPACE, f"the cache became full while fetching {what}: {error}")
     passing = status is None or status >= 500 or status in (408, 429)
     # The client reports a body of the wrong length as an OSError without a number.
-    if passing and (isinstance(error, httpx2.HTTPError) or (isinstance(error, OSError) and error.errno is None)):
+    if passing and (
+        isinstance(error, httpx2.HTTPError) or (isinstance(error, OSError) and error.errno is None)
+    ):
         return StagingError(ExitCode.NETWORK, f"could not fetch {what}: {type(error).__name__}: {error}")
     return StagingError(ExitCode.UNEXPECTED, f"fetching {what} failed: {type(error).__name__}: {error}")
 

@@ -2,9 +2,9 @@
 
 Runs in a pod as `python -m payloads.stage_weights`; one writer at a time (a Job with parallelism 1). It
 gathers the files of one commit in `<STAGE_DIRECTORY>/.staging-<revision>`, checks the size and checksum of
-every file against the Hub, renames the directory to `<STAGE_DIRECTORY>/<model_directory(repository, revision)>`
-and writes the marker `.complete` in it last. A reader that sees the marker sees the whole model. A run that
-finds the marker ends at once; a run after a killed one keeps every finished file.
+every file against the Hub, renames the directory to `<STAGE_DIRECTORY>/<model_directory(repository,
+revision)>` and writes the marker `.complete` in it last. A reader that sees the marker sees the whole model.
+A run that finds the marker ends at once; a run after a killed one keeps every finished file.
 
 The marker is JSON: `repository`, `revision`, `files` (count), `bytes`, `manifest_sha256` (`Manifest.digest`).
 
@@ -148,7 +148,9 @@ def _download_once(
     board.begin("downloading", total=manifest.bytes, done=seen[0])
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=hub_snapshot.download, args=(settings, use_xet, sender), daemon=True)
+    child = context.Process(
+        target=hub_snapshot.download, args=(settings, manifest, use_xet, sender), daemon=True
+    )
     child.start()
     sender.close()  # so that the child's death ends the wait below
     try:

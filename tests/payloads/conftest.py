@@ -1,5 +1,5 @@
-"""Runs the staging payload as its pod does: a real process, the files of `payloads/` side by side and nothing else
-of the project in reach, the real Hub client, a loopback server instead of the Hub.
+"""Runs the staging payload as its pod does: a real process, the files of `payloads/` side by side and
+nothing else of the project in reach, the real Hub client, a loopback server instead of the Hub.
 """
 
 from __future__ import annotations

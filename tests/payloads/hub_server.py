@@ -1,8 +1,8 @@
 """A loopback HTTP server that speaks as much of the Hugging Face Hub's protocol as the real client asks for.
 
-Large files are answered as the Hub does for Git LFS (redirect to a content address, linked size and ETag), small
-ones directly. It does NOT speak Xet, so nothing here shows that Xet transfers work; and rate limits, TLS and
-signed CDN addresses are not imitated.
+Large files are answered as the Hub does for Git LFS (redirect to another host, linked size and ETag),
+small ones directly. It does NOT speak Xet: it can claim to and then hang, but nothing here shows that Xet
+transfers work. Rate limits, TLS and signed addresses are not imitated.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ class HubServer:
         self.faults: dict[str, Iterator[str]] = {}
         self.refusal: tuple[int, dict[str, str]] | None = None
         self.listing_is_open = False
+        self.tree_is_broken = False
+        self.hangs_in_xet = False
         self.requests: list[str] = []
         self.stalled = threading.Event()
         self.closing = threading.Event()
@@ -46,8 +48,8 @@ class HubServer:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def downloads(self, path: str = "") -> list[str]:
-        """Return the requests for file contents so far, of one file or of all."""
-        return [line for line in self.requests if line.startswith("GET") and "/resolve/" in line and path in line]
+        """Return the requests for contents of large files so far, of one file or of all."""
+        return [line for line in self.requests if line.startswith("GET /content/") and path in line]
 
     def __enter__(self) -> HubServer:
         self._thread.start()
@@ -87,13 +89,19 @@ class _Handler(BaseHTTPRequestHandler):
         if path.startswith(resolve) and self.hub.refusal:
             self._send(*self.hub.refusal)
         elif path.startswith(resolve):
-            self._file(path.removeprefix(resolve), with_body)
+            self._resolve(path.removeprefix(resolve), with_body)
+        elif path.startswith("/content/"):
+            self._content(path.removeprefix("/content/"), with_body)
+        elif path.startswith(f"{api}/xet-read-token"):
+            self._hang()
         elif not path.startswith(api):
             self._send(404, {"X-Error-Code": "RepoNotFound"})
         elif self.hub.refusal and not self.hub.listing_is_open:
             self._send(*self.hub.refusal)
         elif path == f"{api}/revision/{REVISION}":
             self._json({"id": REPOSITORY, "sha": REVISION, "siblings": [*map(self._sibling, self.hub.files)]})
+        elif path == f"{api}/tree/{REVISION}" and self.hub.tree_is_broken:
+            self._send(520, {})
         elif path == f"{api}/tree/{REVISION}":
             self._json([*map(self._tree_entry, self.hub.files)])
         else:
@@ -113,16 +121,26 @@ class _Handler(BaseHTTPRequestHandler):
         entry: dict[str, Any] = {"type": "file", "path": path, "size": len(content), "oid": blob}
         if path.endswith(LARGE):
             entry["lfs"] = {"oid": sha256, "size": len(content), "pointerSize": 134}
+            if self.hub.hangs_in_xet:
+                entry["xetHash"] = sha256
         return entry
 
-    def _file(self, path: str, with_body: bool) -> None:
+    def _resolve(self, path: str, with_body: bool) -> None:
         content = self.hub.files[path]
         blob, sha256 = _checksums(content)
-        headers = {"X-Repo-Commit": REVISION, "ETag": f'"{blob}"', "Accept-Ranges": "bytes"}
+        headers = {"X-Repo-Commit": REVISION, "ETag": f'"{blob}"'}
         if path.endswith(LARGE):
             headers |= {"X-Linked-Size": str(len(content)), "X-Linked-ETag": f'"{sha256}"'}
+            content_host = self.hub.url.replace("127.0.0.1", "localhost")
+            self._send(302, headers | {"Location": f"{content_host}/content/{path}"})
+        else:
+            self._content(path, with_body, headers)
+
+    def _content(self, path: str, with_body: bool, headers: dict[str, str] | None = None) -> None:
+        content = self.hub.files[path]
+        headers = {"Accept-Ranges": "bytes", "Content-Length": str(len(content))} | (headers or {})
         if not with_body:
-            self._send(200, headers | {"Content-Length": str(len(content))})
+            self._send(200, headers)
             return
         fault = next(self.hub.faults.get(path, iter(())), None)
         if fault == "corrupt":
@@ -138,10 +156,13 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body[: len(body) // 2])
             self.close_connection = True
             if fault == "stall":
-                self.hub.stalled.set()
-                self.hub.closing.wait()
+                self._hang()
         else:
             self.wfile.write(body)
+
+    def _hang(self) -> None:
+        self.hub.stalled.set()
+        self.hub.closing.wait()
 
     def _json(self, content: object) -> None:
         body = json.dumps(content).encode()

@@ -9,10 +9,12 @@ import itertools
 import json
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from payloads.hub_snapshot import remove_partial_files
 from payloads.staging_settings import ExitCode
 from tests.payloads.conftest import StagingPod
 from tests.payloads.hub_server import REPOSITORY, REVISION, HubServer
@@ -77,6 +79,16 @@ def test_body_of_the_wrong_length_is_fetched_again(pod: StagingPod, hub: HubServ
     assert_complete(pod, hub)
 
 
+def test_client_that_is_content_with_a_part(pod: StagingPod, hub: HubServer) -> None:
+    hub.tree_is_broken = True
+    leftover = pod.cache / f".staging-{REVISION}" / "config.json"
+    leftover.parent.mkdir()
+    leftover.write_bytes(hub.files["config.json"])
+    code, output = pod.run()
+    assert code == ExitCode.NETWORK, output
+    assert "left out 4 of 5 files" in pod.termination_message
+
+
 def test_file_that_arrives_wrong_once(pod: StagingPod, hub: HubServer) -> None:
     hub.faults["model-3.safetensors"] = iter(["corrupt"])
     hub.faults["config.json"] = iter(["corrupt"])
@@ -99,7 +111,10 @@ def test_file_that_always_arrives_wrong(pod: StagingPod, hub: HubServer) -> None
 @pytest.mark.parametrize("listing_is_open", [True, False])
 @pytest.mark.parametrize(
     ("status", "token", "advice"),
-    [(401, "", "give it to the stack with"), (403, TOKEN, "Accept the model's terms at https://huggingface.co/")],
+    [
+        (401, "", "give it to the stack with"),
+        (403, TOKEN, "Accept the model's terms at https://huggingface.co/"),
+    ],
 )
 def test_gated_model(
     pod: StagingPod, hub: HubServer, status: int, token: str, advice: str, listing_is_open: bool
@@ -161,10 +176,14 @@ def test_killed_in_the_middle_then_run_again(pod: StagingPod, hub: HubServer) ->
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=5)  # ends when the download process, which holds the pipe too, is gone
     assert not pod.model.exists()
+    assert list(temporary.rglob("*.incomplete")), "the client leaves its half-written file behind"
+    remove_partial_files(temporary)
+    assert not list(temporary.rglob("*.incomplete"))
 
     code, output = pod.run()
     assert code == ExitCode.COMPLETE, output
     assert_complete(pod, hub)
+    assert len(hub.downloads("model-1")) == 1, "a second run keeps the files that are finished"
 
 
 def test_pod_is_deleted(pod: StagingPod, hub: HubServer) -> None:
@@ -180,10 +199,10 @@ def test_pod_is_deleted(pod: StagingPod, hub: HubServer) -> None:
 
 def test_stalled_download_is_restarted(pod: StagingPod, hub: HubServer) -> None:
     hub.faults["model-2.safetensors"] = iter(["stall"])
-    pod.environment["STAGE_STALL_SECONDS"] = "1"
+    pod.environment["STAGE_STALL_SECONDS"] = "1.5"
     code, output = pod.run()
     assert code == ExitCode.COMPLETE, output
-    assert "the download stalled: no byte for 1 s" in output
+    assert "the download stalled: no byte for 1.5 s" in output
     assert_complete(pod, hub)
     assert len(hub.downloads("model-1")) == 1, "a restart keeps the files that are finished"
 
@@ -196,6 +215,16 @@ def test_stalled_download_is_given_up(pod: StagingPod, hub: HubServer) -> None:
     assert "restart 3 of 3" in output
     assert "stalled" in pod.termination_message
     assert not pod.model.exists()
+
+
+def test_after_a_stall_the_client_goes_on_without_xet(pod: StagingPod, hub: HubServer) -> None:
+    hub.hangs_in_xet = True
+    pod.environment["STAGE_STALL_SECONDS"] = "1.5"
+    code, output = pod.run()
+    assert hub.stalled.is_set(), "the first try did not use Xet"
+    assert code == ExitCode.COMPLETE, output
+    assert "restart 2" not in output
+    assert_complete(pod, hub)
 
 
 def test_bad_configuration_lists_every_problem(pod: StagingPod) -> None:
@@ -230,9 +259,8 @@ def test_cache_that_is_not_mounted(pod: StagingPod) -> None:
     assert "is the cache mounted" in pod.termination_message
 
 
-def wait_for(condition: object) -> None:
+def wait_for(condition: Callable[[], bool]) -> None:
     """Wait until `condition()` holds; fail after ten seconds."""
-    assert callable(condition)
     deadline = time.monotonic() + 10
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true in 10 s"
