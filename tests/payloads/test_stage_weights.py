@@ -12,14 +12,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from payloads.hub_snapshot import remove_partial_files
 from payloads.staging_settings import ExitCode
 from tests.payloads.conftest import StagingPod
 from tests.payloads.hub_server import REPOSITORY, REVISION, HubServer
-
-TOKEN = "hf_secretsecretsecret"
 
 
 def assert_complete(pod: StagingPod, hub: HubServer) -> None:
@@ -108,65 +104,6 @@ def test_file_that_always_arrives_wrong(pod: StagingPod, hub: HubServer) -> None
     assert "model-3.safetensors" in pod.termination_message
 
 
-@pytest.mark.parametrize("listing_is_open", [True, False])
-@pytest.mark.parametrize(
-    ("status", "token", "advice"),
-    [
-        (401, "", "give it to the stack with"),
-        (403, TOKEN, "Accept the model's terms at https://huggingface.co/"),
-    ],
-)
-def test_gated_model(
-    pod: StagingPod, hub: HubServer, status: int, token: str, advice: str, listing_is_open: bool
-) -> None:
-    hub.refusal = (status, {"X-Error-Code": "GatedRepo", "X-Error-Message": f"no access for {TOKEN}"})
-    hub.listing_is_open = listing_is_open
-    pod.environment["HF_TOKEN"] = token
-    code, output = pod.run()
-    assert code == ExitCode.ACCESS_DENIED, output
-    assert advice in pod.termination_message
-    assert not pod.model.exists()
-
-
-def test_token_is_never_printed(pod: StagingPod, hub: HubServer) -> None:
-    hub.refusal = (400, {"X-Error-Message": f"cannot parse {TOKEN}"})
-    pod.environment["HF_TOKEN"] = TOKEN
-    code, output = pod.run()
-    assert code == ExitCode.UNEXPECTED
-    assert "cannot parse ***" in output
-    assert TOKEN not in output + pod.termination_message
-
-
-def test_unknown_revision(pod: StagingPod) -> None:
-    pod.environment["STAGE_REVISION"] = "f" * 40
-    code, output = pod.run()
-    assert code == ExitCode.NOT_FOUND, output
-    assert "no such commit" in pod.termination_message
-
-
-def test_unknown_repository(pod: StagingPod) -> None:
-    pod.environment["STAGE_REPOSITORY"] = "example/misspelt"
-    code, output = pod.run()
-    assert code == ExitCode.NOT_FOUND, output
-    assert "no such repository" in pod.termination_message
-
-
-def test_hub_out_of_reach(pod: StagingPod) -> None:
-    pod.environment["HF_ENDPOINT"] = "http://127.0.0.1:1"
-    code, output = pod.run()
-    assert code == ExitCode.NETWORK, output
-    assert "run again" in pod.termination_message
-
-
-def test_no_space(pod: StagingPod, hub: HubServer) -> None:
-    pod.environment["STAGE_EXPECTED_BYTES"] = str(1024**5)
-    code, output = pod.run()
-    assert code == ExitCode.NO_SPACE, output
-    assert "1048577.0 GiB needed" in pod.termination_message
-    assert " GiB free" in pod.termination_message
-    assert not hub.downloads()
-
-
 def test_killed_in_the_middle_then_run_again(pod: StagingPod, hub: HubServer) -> None:
     hub.faults["model-2.safetensors"] = iter(["stall"])
     process = pod.start()
@@ -225,38 +162,6 @@ def test_after_a_stall_the_client_goes_on_without_xet(pod: StagingPod, hub: HubS
     assert code == ExitCode.COMPLETE, output
     assert "restart 2" not in output
     assert_complete(pod, hub)
-
-
-def test_bad_configuration_lists_every_problem(pod: StagingPod) -> None:
-    pod.environment |= {
-        "STAGE_REPOSITORY": "no-owner",
-        "STAGE_REVISION": "main",
-        "STAGE_DIRECTORY": "relative",
-        "STAGE_EXPECTED_BYTES": "many",
-        "STAGE_STALL_SECONDS": "0",
-        "STAGE_REPORT_SECONDS": "-1",
-        "STAGE_PROGRESS_CONFIGMAP": "progress",
-    }
-    code, output = pod.run()
-    assert code == ExitCode.BAD_CONFIGURATION
-    assert "Traceback" not in output
-    wrong = [line.split("=")[0].strip() for line in pod.termination_message.splitlines()[1:]]
-    assert wrong == [
-        "STAGE_REPOSITORY",
-        "STAGE_REVISION",
-        "STAGE_DIRECTORY",
-        "STAGE_PROGRESS_NAMESPACE",
-        "STAGE_EXPECTED_BYTES",
-        "STAGE_STALL_SECONDS",
-        "STAGE_REPORT_SECONDS",
-    ]
-
-
-def test_cache_that_is_not_mounted(pod: StagingPod) -> None:
-    pod.environment["STAGE_DIRECTORY"] = str(pod.root / "absent")
-    code, output = pod.run()
-    assert code == ExitCode.BAD_CONFIGURATION, output
-    assert "is the cache mounted" in pod.termination_message
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
