@@ -105,7 +105,7 @@ def _bring_up(current: State) -> None:
 
 
 def _run(current: State, program: str) -> State:
-    """Starts `program` unless it runs, and records it at once, so that a crash leaves nothing unknown behind."""
+    """Starts `program` unless it runs; recorded at once, so that a crash leaves nothing unknown behind."""
     known = current.processes.get(program)
     if known is not None and known.is_alive:
         return current

@@ -25,6 +25,7 @@ GROUP_LABEL_KEYS = "simulation/group-labels"
 too.
 """
 
+NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 WAIT_SECONDS = 60
 FIRST_HOST = 11
@@ -187,9 +188,10 @@ def _is_daemon(pod: Json) -> bool:
 
 
 def _is_ready(node: Json) -> bool:
-    return any(
-        one["type"] == "Ready" and one["status"] == "True" for one in node["status"].get("conditions", [])
-    )
+    """Whether the node is Ready and the control plane has taken note: until then it keeps pods off by taint."""
+    conditions = node["status"].get("conditions", [])
+    reported = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return reported and all(taint["key"] != NOT_READY_TAINT for taint in node["spec"].get("taints", []))
 
 
 def _path(node: Json) -> str:
