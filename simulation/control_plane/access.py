@@ -40,7 +40,7 @@ def kubeconfig() -> Path:
 
 def kubeconfig_of(identity: str) -> Path:
     """Where the kubeconfig of one of KUBECONFIG_OWNERS lies."""
-    return certificates() / f"{identity}.kubeconfig"
+    return paths.control_plane() / f"{identity}.kubeconfig"
 
 
 def write_kubeconfigs(state: State) -> None:
