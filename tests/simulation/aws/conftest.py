@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,7 +45,7 @@ class RecordedCluster:
 
 
 @pytest.fixture(autouse=True)
-def simulation_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def simulation_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A marked backend that holds the stack `demo/dev`, as Pulumi's environment names it."""
     monkeypatch.setenv("SIMULATION_HOME", str(tmp_path))
     monkeypatch.setenv("PULUMI_BACKEND_URL", f"file://{paths.backend()}")
@@ -56,7 +55,7 @@ def simulation_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     stacks = paths.backend() / ".pulumi" / "stacks" / "demo"
     stacks.mkdir(parents=True)
     (stacks / "dev.json").write_text("{}")
-    yield tmp_path
+    return tmp_path
 
 
 @pytest.fixture

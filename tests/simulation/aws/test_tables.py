@@ -1,4 +1,4 @@
-"""The tables against the installed Python SDK: what it reads and the tables lack, it would drop without a word."""
+"""The tables against the installed Python SDK, which drops without a word what a provider does not return."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ ALWAYS = {"id", "urn", "tagsAll", "region", "pulumi_resource_name", "pulumi_reso
 def sdk_class(token: str) -> type:
     _, module, name = token.split(":")[0], *token.split(":")[1].split("/")
     file = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-    return getattr(importlib.import_module(f"pulumi_aws.{module}.{file}"), token.rpartition(":")[2])
+    cls: type = getattr(importlib.import_module(f"pulumi_aws.{module}.{file}"), token.rpartition(":")[2])
+    return cls
 
 
 def names(cls: type) -> set[str]:
