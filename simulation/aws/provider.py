@@ -14,6 +14,7 @@ from pulumi.provider.experimental import provider as engine
 from simulation import paths
 from simulation.aws import diff, faults, invokes, kubernetes, naming, safety, states
 from simulation.aws.account import Account
+from simulation.aws.naming import own_type
 from simulation.aws.resources import resource_type
 from simulation.aws.store import Store
 from simulation.aws.values import Properties, from_engine, to_engine
@@ -60,11 +61,11 @@ class SimulatedAws(engine.Provider):
     async def check(self, request: engine.CheckRequest) -> engine.CheckResponse:
         safety.require_simulated_stack(request.urn)
         new, old = from_engine(request.new_inputs), from_engine(request.old_inputs)
-        inputs = naming.complete(resource_type(request.type), request.name, new, old, request.random_seed)
+        inputs = naming.complete(resource_type(own_type(request.type)), request.name, new, old, request.random_seed)
         return engine.CheckResponse(inputs=to_engine(inputs))
 
     async def diff(self, request: engine.DiffRequest) -> engine.DiffResponse:
-        kind = resource_type(request.type)
+        kind = resource_type(own_type(request.type))
         old, new = from_engine(request.old_state), from_engine(request.new_inputs)
         found = [
             change
@@ -87,26 +88,26 @@ class SimulatedAws(engine.Provider):
         safety.require_simulated_stack(request.urn)
         inputs = from_engine(request.properties)
         if request.preview:
-            return engine.CreateResponse(properties=to_engine(self._account.plan(request.type, inputs, {})))
-        row = await asyncio.to_thread(self._account.create, request.type, request.name, inputs)
+            return engine.CreateResponse(properties=to_engine(self._account.plan(own_type(request.type), inputs, {})))
+        row = await asyncio.to_thread(self._account.create, own_type(request.type), request.name, inputs)
         return engine.CreateResponse(resource_id=row.id, properties=to_engine(row.state))
 
     async def update(self, request: engine.UpdateRequest) -> engine.UpdateResponse:
         safety.require_simulated_stack(request.urn)
         inputs = from_engine(request.news)
         if request.preview:
-            planned = self._account.plan(request.type, inputs, from_engine(request.olds))
+            planned = self._account.plan(own_type(request.type), inputs, from_engine(request.olds))
             return engine.UpdateResponse(properties=to_engine(planned))
-        row = await asyncio.to_thread(self._account.update, request.type, request.resource_id, inputs)
+        row = await asyncio.to_thread(self._account.update, own_type(request.type), request.resource_id, inputs)
         return engine.UpdateResponse(properties=to_engine(row.state))
 
     async def delete(self, request: engine.DeleteRequest) -> None:
         safety.require_simulated_stack(request.urn)
-        await asyncio.to_thread(self._account.delete, request.type, request.resource_id)
+        await asyncio.to_thread(self._account.delete, own_type(request.type), request.resource_id)
 
     async def read(self, request: engine.ReadRequest) -> engine.ReadResponse:
         safety.require_simulated_stack(request.urn)
-        row = await asyncio.to_thread(self._account.read, request.type, request.resource_id)
+        row = await asyncio.to_thread(self._account.read, own_type(request.type), request.resource_id)
         if row is None:
             return engine.ReadResponse(resource_id="")
         inputs = states.inputs_from(from_engine(request.inputs) or row.inputs, row.state)

@@ -1,0 +1,151 @@
+"""Checks of one value of the stack file, used by `settings.py`. Each says what is allowed and what to try."""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import re
+from collections.abc import Iterable
+
+from planner.hardware import GPU_TYPES, SYSTEM_TYPES
+from planner.models import CATALOGUE
+
+# Releases that do not serve: a Ray rank bug (vllm-project/vllm#41287), a crash while Kimi loads (#42426), and
+# a hang at start over two nodes (#53894).
+DENIED_VLLM = ("0.18", "0.22.0", "0.28.0")
+OLDEST_KUBERNETES = (1, 33)
+FSX_STEP_GIB = 2400
+LONGEST_NAME = 51
+# The largest block that one organisation holds: anything wider is the internet.
+WIDEST_ACCESS = 8
+
+
+class NotAllowedError(ValueError):
+    """A value that is refused: what is allowed, and a value that would do (None if none can be named)."""
+
+    def __init__(self, allowed: str, suggestion: str | None = None) -> None:
+        super().__init__(f"allowed: {allowed}")
+        self.allowed = allowed
+        self.suggestion = suggestion
+
+
+def closest(value: str, choices: Iterable[str]) -> str | None:
+    """The choice that looks most like `value`, if any does."""
+    found = difflib.get_close_matches(value, list(choices), n=1)
+    return found[0] if found else None
+
+
+def deployment_name(value: str) -> str:
+    """A DNS label that leaves room for what Kubernetes and the LeaderWorkerSet append."""
+    if re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", value) and len(value) <= LONGEST_NAME:
+        return value
+    label = re.sub(r"[^a-z0-9-]+", "-", value.lower()).strip("-0123456789")[:LONGEST_NAME].strip("-")
+    raise NotAllowedError(
+        f"a DNS label of at most {LONGEST_NAME} characters: a-z first, then a-z, 0-9 and -",
+        label or "kimi-k25",
+    )
+
+
+def model_name(value: str) -> str:
+    """A model of the catalogue."""
+    return _one_of(value, CATALOGUE)
+
+
+def gpu_instance_type(value: str) -> str:
+    """A GPU instance type of the hardware table."""
+    return _one_of(value, GPU_TYPES)
+
+
+def system_instance_type(value: str) -> str:
+    """A CPU instance type of the hardware table."""
+    return _one_of(value, SYSTEM_TYPES)
+
+
+def cidr(value: str) -> str:
+    """An IPv4 network in CIDR notation, with no host bits set."""
+    return str(_network(value))
+
+
+def closed_cidr(value: str) -> str:
+    """A network that does not hold the whole internet: it may reach the Kubernetes API."""
+    network = _network(value)
+    if network.prefixlen < WIDEST_ACCESS:
+        raise NotAllowedError("the addresses you deploy from, not the whole internet", "203.0.113.7/32")
+    return str(network)
+
+
+def vpc_cidr(value: str) -> str:
+    """A private network that holds the stack's subnets and is a size that AWS allows for a VPC."""
+    network = _network(value)
+    if not network.is_private or network.prefixlen not in (16, 17):
+        raise NotAllowedError("a private /16 or /17, as 10.42.0.0/16", "10.42.0.0/16")
+    return str(network)
+
+
+def pinned_image(value: str) -> str:
+    """An image with a tag other than `latest`, or with a digest."""
+    name, _, digest = value.partition("@")
+    tag = name.rpartition("/")[2].partition(":")[2]
+    if re.search(r"\s", value) or not name:
+        raise NotAllowedError("an image reference: registry/repository:tag or @sha256:digest")
+    if digest and not re.fullmatch(r"sha256:[0-9a-f]{64}", digest):
+        raise NotAllowedError("a digest of the form @sha256: and 64 hex digits")
+    if not digest and tag in ("", "latest"):
+        raise NotAllowedError("an image with a fixed tag (not `latest`) or an @sha256 digest")
+    return value
+
+
+def kubernetes_version(value: str) -> str:
+    """An EKS version whose nodes and security group rules the stack relies on."""
+    parts = version(value)
+    if len(parts) != 2 or parts < OLDEST_KUBERNETES:
+        raise NotAllowedError("1.33 or newer, written as 1.35 (a string: quote it)", "1.35")
+    return value
+
+
+def ami_release(value: str) -> str:
+    """A release of the EKS-optimised AMI: Kubernetes version and date, as 1.35.6-20260818."""
+    if not re.fullmatch(r"1\.\d{2}\.\d{1,2}-\d{8}", value):
+        raise NotAllowedError("<Kubernetes version>-<date>, as 1.35.6-20260818", "1.35.6-20260818")
+    return value
+
+
+def fsx_capacity(value: int) -> int:
+    """A storage capacity of FSx for Lustre PERSISTENT_2 SSD, in GiB."""
+    if value == FSX_STEP_GIB // 2 or (value > 0 and value % FSX_STEP_GIB == 0):
+        return value
+    larger = max(1, -(-value // FSX_STEP_GIB)) * FSX_STEP_GIB
+    raise NotAllowedError("1200, 2400 or a multiple of 2400 (GiB)", str(larger))
+
+
+def vllm_version(value: str) -> str:
+    """A released version of vLLM that is not known to fail."""
+    if not re.fullmatch(r"\d+\.\d+\.\d+(\.post\d+)?", value):
+        raise NotAllowedError("a released version, as 0.27.1", "0.27.1")
+    if denied_vllm(value):
+        raise NotAllowedError("any release but 0.18.x, 0.22.0 and 0.28.0, which do not start", "0.27.1")
+    return value
+
+
+def denied_vllm(value: str) -> bool:
+    """Whether a version is one of those that do not serve."""
+    return any(value == denied or value.startswith(denied + ".") for denied in DENIED_VLLM)
+
+
+def version(value: str) -> tuple[int, ...]:
+    """The numbers of a version, for comparing: "0.27.1" is (0, 27, 1)."""
+    return tuple(int(number) for number in re.findall(r"\d+", value))
+
+
+def _one_of(value: str, choices: Iterable[str]) -> str:
+    names = tuple(choices)
+    if value not in names:
+        raise NotAllowedError(", ".join(names), closest(value, names) or names[0])
+    return value
+
+
+def _network(value: str) -> ipaddress.IPv4Network:
+    try:
+        return ipaddress.IPv4Network(value)
+    except ValueError:
+        raise NotAllowedError("an IPv4 network without host bits, as 203.0.113.0/24") from None

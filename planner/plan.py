@@ -1,0 +1,151 @@
+"""From a stack file's settings to one frozen plan, before anything is created."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planner import pricing, schema, vllm, weights
+from planner.checks import version
+from planner.hardware import SYSTEM_TYPES, InstanceType
+from planner.memory import Fit
+from planner.models import Model
+from planner.parallelism import Parallelism
+from planner.pricing import Price
+from planner.problems import SettingsError
+from planner.rules import RULES, Facts, Rule, broken, cache_bytes_per_second, load_seconds
+from planner.serving_rules import FIT_RULES, SPLIT_RULES, fit_of
+from planner.settings import Deployment
+from planner.vllm import Command
+
+_RESTART_ANNOTATION = "leaderworkerset.sigs.k8s.io/experimental-recreate-group-after-start"
+DEFAULT_LEADER_WORKER_SET = "0.10.0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartPolicy:
+    """How the operator restarts a group: its policy, and annotations on the LeaderWorkerSet."""
+
+    policy: str
+    annotations: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightsPlan:
+    """The cached checkpoint: `model_directory` below the mount, `size_bytes`, and how long all nodes read it.
+
+    `throughput_mb_per_second` is the file system's, shared by all nodes; each node reads the whole
+    checkpoint.
+    """
+
+    model_directory: str
+    size_bytes: int
+    throughput_mb_per_second: float
+    expected_load_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingPlan:
+    """How vLLM runs. All durations in seconds."""
+
+    nodes: int
+    tensor_parallel: int
+    pipeline_parallel: int
+    fit: Fit
+    leader: Command
+    worker: Command
+    restart: RestartPolicy
+    port: int
+    master_port: int
+    startup_seconds: int
+    shutdown_timeout_seconds: int
+    pre_stop_seconds: int
+    termination_grace_seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that the components need to know. `serving` is None while the stack is paused."""
+
+    settings: Deployment
+    model: Model
+    instance: InstanceType
+    weights: WeightsPlan
+    serving: ServingPlan | None
+    price: Price
+
+
+def plan(raw: Mapping[str, object], *, api_key_given: bool) -> Plan:
+    """Check `raw`, the value of `vllm-multinode:deployment`, and decide everything that follows from it.
+
+    Raises SettingsError, whose message names every problem of the file.
+    """
+    return decide(check(raw, (*RULES, *SPLIT_RULES, *FIT_RULES), api_key_given=api_key_given))
+
+
+def check(raw: Mapping[str, object], rules: tuple[Rule, ...], *, api_key_given: bool) -> Facts:
+    """The settings, if every value is allowed and every rule holds; raises SettingsError if not."""
+    settings, problems, replaced = schema.read(raw)
+    facts = Facts(settings=settings, api_key_given=api_key_given)
+    found = (*problems, *broken(rules, facts, replaced))
+    if found:
+        raise SettingsError(found)
+    return facts
+
+
+def decide(facts: Facts) -> Plan:
+    """The plan for settings that have been checked."""
+    settings = facts.settings
+    return Plan(
+        settings=settings,
+        model=facts.model,
+        instance=facts.instance,
+        weights=_weights_plan(facts),
+        serving=_serving_plan(facts),
+        price=pricing.price(
+            settings, facts.instance, SYSTEM_TYPES[settings.platform.system_nodes.instance_type]
+        ),
+    )
+
+
+def restart_policy(operator_version: str) -> RestartPolicy:
+    """Recreate the group only once it has started: a slow image pull must not restart it for ever.
+
+    0.9 made this a policy of its own; 0.8 knows it as an annotation.
+    """
+    if version(operator_version) >= (0, 9):
+        return RestartPolicy(policy="RecreateGroupAfterStart", annotations={})
+    return RestartPolicy(policy="RecreateGroupOnPodRestart", annotations={_RESTART_ANNOTATION: "true"})
+
+
+def _weights_plan(facts: Facts) -> WeightsPlan:
+    return WeightsPlan(
+        model_directory=vllm.model_directory(facts.model.repository, facts.settings.weights.revision),
+        size_bytes=round(weights.checkpoint_bytes(facts.model)),
+        throughput_mb_per_second=cache_bytes_per_second(facts.settings) / 1e6,
+        expected_load_seconds=load_seconds(facts),
+    )
+
+
+def _serving_plan(facts: Facts) -> ServingPlan | None:
+    fit = fit_of(facts)
+    if fit is None:
+        return None
+    settings = facts.settings
+    shape = Parallelism(fit.tensor_parallel, fit.pipeline_parallel)
+    leader, worker = vllm.commands(settings, facts.model, shape)
+    return ServingPlan(
+        nodes=settings.gpu_nodes.count,
+        tensor_parallel=shape.tensor,
+        pipeline_parallel=shape.pipeline,
+        fit=fit,
+        leader=leader,
+        worker=worker,
+        restart=restart_policy(settings.charts.leader_worker_set.version or DEFAULT_LEADER_WORKER_SET),
+        port=vllm.PORT,
+        master_port=vllm.MASTER_PORT,
+        startup_seconds=vllm.STARTUP_SECONDS,
+        shutdown_timeout_seconds=vllm.SHUTDOWN_TIMEOUT_SECONDS,
+        pre_stop_seconds=vllm.PRE_STOP_SECONDS,
+        termination_grace_seconds=vllm.TERMINATION_GRACE_SECONDS,
+    )
