@@ -1,7 +1,7 @@
 """The simulated account: creates, updates, deletes and reads resources as the tables say.
 
-Kubernetes is touched between two transactions, never inside one: starting a control plane takes many seconds, during
-which the engine goes on with other resources.
+Kubernetes is touched between two transactions, never inside one: starting a control plane takes many seconds,
+during which the engine goes on with other resources.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Account:
     faults: tuple[faults.Fault, ...] = ()
 
     def plan(self, token: str, inputs: Properties, old: Properties) -> Properties:
-        """The state that a create (`old` empty) or update would lead to; what AWS has yet to compute is unknown."""
+        """The state after a create (`old` empty) or update; what AWS has yet to compute is unknown."""
         kind = resource_type(token)
         return states.add_common(kind, states.planned(kind, inputs, old), self.region, self.default_tags)
 
@@ -67,7 +67,7 @@ class Account:
         return row
 
     def delete(self, token: str, resource_id: str) -> None:
-        """Deletes the resource and what goes with it. One that is already gone is no error, as with the provider."""
+        """Deletes the resource and what goes with it. One that is already gone is no error."""
         kind = resource_type(token)
         self._fail_on_demand(kind, "delete")
         with self.store.transaction() as view:
@@ -100,7 +100,8 @@ class Account:
         if row is None:
             raise AwsError(
                 "ResourceNotFound",
-                f"{kind.title} {resource_id} does not exist in the simulated account. `pulumi refresh` drops it from the stack.",
+                f"{kind.title} {resource_id} does not exist in the simulated account. `pulumi refresh` "
+                "drops it from the stack.",
             )
         return row
 

@@ -1,7 +1,7 @@
 """What a changed input does to a resource: nothing, an update or a replacement. Pure.
 
-The engine hands over the old state, which holds inputs, defaults and outputs alike. A property that only the state
-holds has changed if it is neither an output nor a default: then the program has taken the input away.
+The engine hands over the old state, which holds inputs, defaults and outputs alike. A property that only the
+state holds has changed if it is neither an output nor a default: then the program has taken the input away.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ class _Comparison:
         return computed or value in ([], {}, "") or (plain in defaults and defaults[plain] == value)
 
     def _change(self, path: str, plain: str, kind: Kind, old: Json, new: Json) -> Change:
-        forced = any(plain == name or plain.startswith(f"{name}.") for name in self._type.forces_replacement)
+        forced = plain == "region" or any(
+            plain == name or plain.startswith(f"{name}.") for name in self._type.forces_replacement
+        )
         decide = self._type.replaces_when.get(plain)
         if decide and None not in (old, new) and UNKNOWN not in (old, new):
             forced = forced or decide(old, new)

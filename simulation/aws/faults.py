@@ -2,9 +2,12 @@
 
     SIMULATE_FAULTS=eks:NodeGroup=InsufficientInstanceCapacity:2,fsx:LustreFileSystem=delete/ServiceLimitExceeded:1
 
-makes the first two creations of a node group and the first deletion of a file system fail. The operation is create
-unless it is written before the code (create/, update/, delete/). Counts are kept in the account, so a second `up`
-goes on where the first one stopped.
+makes the first two creations of a node group and the first deletion of a file system fail. The operation is
+create unless it is written before the code (create/, update/, delete/). Counts are kept in the account, so a
+second `up` goes on where the first one stopped.
+
+A failed creation leaves nothing behind. In AWS a node group without capacity stays as CREATE_FAILED, is
+marked in the state, and is replaced by the next `up`.
 """
 
 from __future__ import annotations
@@ -22,8 +25,10 @@ _RULE = re.compile(
 )
 _MESSAGES = {
     "InsufficientInstanceCapacity": (
-        "unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: AsgInstanceLaunchFailures: Could not "
-        "launch the instances. We currently do not have sufficient capacity in the Availability Zone you requested."
+        "unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: "
+        "AsgInstanceLaunchFailures: Could not "
+        "launch the instances. We currently do not have sufficient capacity in the Availability Zone "
+        "you requested."
     ),
     "ServiceLimitExceeded": "The request exceeds a service quota of this account.",
     "ThrottlingException": "Rate exceeded",
@@ -54,7 +59,8 @@ def parse(text: str) -> tuple[Fault, ...]:
         if match is None:
             raise SimulationError(
                 f"{VARIABLE}: cannot read {rule!r}. A rule is type=code:times or type=operation/code:times, "
-                "such as eks:NodeGroup=InsufficientInstanceCapacity:2 or fsx:LustreFileSystem=delete/ServiceLimitExceeded:1."
+                "such as eks:NodeGroup=InsufficientInstanceCapacity:2 or "
+                "fsx:LustreFileSystem=delete/ServiceLimitExceeded:1."
             )
         operation, times = match["operation"] or "create", int(match["times"])
         faults.append(Fault(type=match["type"], operation=operation, code=match["code"], times=times))

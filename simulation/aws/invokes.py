@@ -20,7 +20,7 @@ _AMI_RELEASE = re.compile(
 
 
 def answer(account: Account, token: str, arguments: Properties) -> Properties:
-    """The result of the data source `token`. Raises SimulationError for one that the simulation does not know."""
+    """The result of the data source `token`. Raises SimulationError for an unknown one."""
     if token not in _INVOKES:
         raise SimulationError(
             f"The simulated AWS does not answer the data source {token}. Add it to simulation/aws/invokes.py."

@@ -1,7 +1,7 @@
 """The Kubernetes cluster behind the simulated EKS: what AWS resources do to it.
 
-The cluster itself is `simulation.control_plane`; it is imported only when something is created, so that a preview
-needs none. `SIMULATE_KUBERNETES=0` leaves it out altogether, for tests of the AWS graph alone.
+The cluster itself is `simulation.control_plane`; it is imported only when something is created, so that a
+preview needs none. `SIMULATE_KUBERNETES=0` leaves it out altogether, for tests of the AWS graph alone.
 """
 
 from __future__ import annotations
@@ -171,8 +171,10 @@ def _stop(cluster: Cluster) -> None:
     if left:
         raise AwsError(
             "SimulatedLeftovers",
-            f"The cluster still holds {len(left)} objects that the stack has made: {', '.join(left[:10])}. In AWS "
-            "they would go with the cluster, but what they hold (volumes, load balancers, network interfaces) would stay.",
+            f"The cluster still holds {len(left)} objects that the stack has made: "
+            f"{', '.join(left[:10])}. In AWS "
+            "they would go with the cluster, but what they hold (volumes, load balancers, network "
+            "interfaces) would stay.",
         )
     cluster.stop()
 

@@ -34,7 +34,7 @@ def complete(
 
 
 def chosen_name_stays(resource_type: ResourceType, old_state: Properties, new_inputs: Properties) -> bool:
-    """Whether old and new resource would bear the same name, one that the program chose: they cannot exist at once."""
+    """Whether old and new resource would bear one name, chosen by the program: they cannot exist at once."""
     named = resource_type.autonamed
     if named is None or named in new_inputs.get(_DEFAULTED, []):
         return False

@@ -1,4 +1,4 @@
-"""Referential integrity: what a resource points at, and what points at it. Pure functions over one transaction."""
+"""Referential integrity: what a resource points at, and what points at it, within one transaction."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The guard of real stacks: the simulated provider serves the simulation's own backend and no other.
 
-A `pulumi-resource-aws` on PATH wins over the downloaded one. Were it to answer for a real stack, it would write
-invented ids into that stack's state and report real resources as gone. So every call asks here first.
+A `pulumi-resource-aws` on PATH wins over the downloaded one. Were it to answer for a real stack, it would
+write invented ids into that stack's state and report real resources as gone. So every call asks here first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class WrongBackendError(SimulationError):
 
 
 def mark_backend(backend: Path) -> None:
-    """Makes `backend` and marks it as a folder of simulated stacks. Refuses a folder that already holds other stacks."""
+    """Makes `backend` and marks it as a folder of simulated stacks. Refuses one that holds other stacks."""
     if (backend / ".pulumi").exists() and not (backend / MARKER).exists():
         raise WrongBackendError(f"{backend} already holds stacks that it has not made")
     backend.mkdir(parents=True, exist_ok=True)

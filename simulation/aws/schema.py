@@ -26,9 +26,9 @@ class OnDelete(Enum):
 class Reference:
     """An input that names another resource.
 
-    `path` leads to the name (see `values.values_at`), `key` to the target's property that it must equal ("id": its
-    id). `missing` is AWS's error code and message, with `{value}`, when there is none. `outside(value)` tells what
-    needs no target in this account (AWS-managed policies, other accounts' roles).
+    `path` leads to the name (see `values.values_at`), `key` to the target's property that it must equal
+    ("id": its id). `missing` is AWS's error code and message, with `{value}`, when there is none.
+    `outside(value)` tells what needs no target in this account (AWS-managed policies, other accounts' roles).
     """
 
     path: str
@@ -55,8 +55,8 @@ class Unique:
 class Facts:
     """What an output is computed from.
 
-    `state` holds the inputs, the defaults and the outputs that stand earlier in the table; `old` the state before an
-    update, empty at creation; `kubernetes` what the cluster behind an EKS resource has told.
+    `state` holds the inputs, the defaults and the outputs that stand earlier in the table; `old` the state
+    before an update, empty at creation; `kubernetes` what the cluster behind an EKS resource has told.
     """
 
     id: str
@@ -70,8 +70,9 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A create, update or delete as a check sees it. For an update `old` is the row so far; for a delete `inputs` is
-    the row's state."""
+    """A create, update or delete as a check sees it. `old` is the row so far; at delete `inputs` is its
+    state.
+    """
 
     name: str
     region: str
@@ -86,7 +87,7 @@ Check: TypeAlias = Callable[[Request], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owned:
-    """A resource that AWS makes along with another: its type, where its id stands in the owner's state, its inputs."""
+    """A resource that AWS makes along with another; its id stands at `id_path` in the owner's state."""
 
     type: str
     id_path: str
@@ -97,15 +98,17 @@ class Owned:
 class ResourceType:
     """One AWS resource type.
 
-    - `outputs`: what AWS computes, by path, in this order. An output that is also an input (a subnet's zone) is
-      computed only where it is not given, and taking the input away later changes nothing, as with the real
-      provider. One inside a block is computed only where the block is there.
-    - `defaults`: what the provider fills in for inputs left out. Taking such an input away goes back to the default.
+    - `outputs`: what AWS computes, by path, in this order. An output that is also an input (a subnet's zone)
+      is computed only where it is not given, and taking the input away later changes nothing, as with the
+      real provider. One inside a block is computed only where the block is there.
+    - `defaults`: what the provider fills in for inputs left out. Taking such an input away goes back to the
+      default.
     - `recomputed`: outputs that an update changes; the others keep their value.
-    - `forces_replacement`: inputs by path that cannot be changed in place. `replaces_when` adds those that can be
-      changed in one direction only: (old, new) -> whether the resource must be replaced.
+    - `forces_replacement`: inputs by path that cannot be changed in place. `replaces_when` adds those that
+      can be changed in one direction only: (old, new) -> whether the resource must be replaced.
     - `autonamed`: the input that Pulumi names `logicalname-0123abc` when it is left out.
-    - `checks`: what AWS refuses at create and update; `delete_checks`: at delete, beyond resources still in use.
+    - `checks`: what AWS refuses at create and update; `delete_checks`: at delete, beyond resources still in
+      use.
     - `in_use`: AWS's error code and message, with `{id}`, for a resource that others still use.
     """
 

@@ -1,4 +1,4 @@
-"""A resource's state as the real provider returns it: inputs, defaults and computed outputs in one document."""
+"""A resource's state as the real provider returns it: inputs, defaults and computed outputs in one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def add_common(
 
 
 def inputs_from(inputs: Properties, state: Properties) -> Properties:
-    """`inputs` with the values that `state` has for them now: how a refresh tells the program what has drifted."""
+    """`inputs` with the values that `state` has for them now: how a refresh tells what has drifted."""
     return {
         key: _follow(value, state.get(key, value))
         for key, value in inputs.items()

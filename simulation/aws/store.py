@@ -1,7 +1,7 @@
 """The simulated account's memory: one SQLite file with a row for each resource.
 
-Rows know nothing of AWS; what they mean is in `resources`. Every change is one short transaction, because the engine
-creates many resources at a time and each call runs in a thread of its own.
+Rows know nothing of AWS; what they mean is in `resources`. Every change is one short transaction, because the
+engine creates many resources at a time and each call runs in a thread of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _BUSY_SECONDS = 30.0
 class Row:
     """One simulated resource.
 
-    `owner` is the id of the resource that AWS made this one for (a cluster's security group): it goes with its owner.
+    `owner` is the id of the resource that AWS made this one for (a cluster's security group): it goes with
+    its owner.
     """
 
     type: str
@@ -84,7 +85,8 @@ class View:
     def fire(self, rule: str) -> None:
         """Counts one more failed call of the fault `rule`."""
         self._connection.execute(
-            "insert into fault (rule, fired) values (?, 1) on conflict (rule) do update set fired = fired + 1",
+            "insert into fault (rule, fired) values (?, 1) on conflict (rule) do update set fired = "
+            "fired + 1",
             (rule,),
         )
 

@@ -1,7 +1,7 @@
 """Property documents: conversion from and to the engine's values, and paths into them.
 
-Inside the simulation a resource's properties are plain JSON. The engine keeps track of secrets itself, because the
-provider does not announce that it accepts them; so no secret wrapper ever arrives here.
+Inside the simulation a resource's properties are plain JSON. The engine keeps track of secrets itself,
+because the provider does not announce that it accepts them; so no secret wrapper ever arrives here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _plain(value: PropertyValue) -> Json:
         return content
     if isinstance(content, Mapping):
         return from_engine(content)
-    if isinstance(content, Sequence):
+    if isinstance(content, Sequence) and not isinstance(content, str):
         return [_plain(item) for item in content]
     if isinstance(content, ResourceReference):
         return _plain(content.resource_id) if content.resource_id else content.urn
@@ -57,7 +57,7 @@ def _wrapped(value: Json) -> PropertyValue:
 
 
 def values_at(document: Json, path: str) -> list[Json]:
-    """Every value that `path` leads to: `networkInterfaces[].securityGroups[]` walks both lists. Unset: none."""
+    """Every value that `path` leads to: `networkInterfaces[].securityGroups[]` walks both lists."""
     found = [document]
     for step in path.split("."):
         name = step.removesuffix("[]")

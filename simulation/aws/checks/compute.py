@@ -29,7 +29,8 @@ def no_public_address_with_many_interfaces(request: Request) -> None:
     ):
         raise AwsError(
             "InvalidParameterCombination",
-            "The associatePublicIPAddress parameter cannot be specified when launching with multiple network interfaces.",
+            "The associatePublicIPAddress parameter cannot be specified when launching with multiple "
+            "network interfaces.",
         )
 
 
@@ -51,7 +52,8 @@ def interfaces_have_own_places(request: Request) -> None:
     if twice:
         raise AwsError(
             "InvalidParameterValue",
-            f"Each network interface requires a unique device index. (card {twice[0]}, device {twice[1]} occurs twice)",
+            f"Each network interface requires a unique device index. (card {twice[0]}, device "
+            f"{twice[1]} occurs twice)",
         )
     if places and (0, 0) not in places:
         raise AwsError(
@@ -64,7 +66,8 @@ def security_groups_in_one_place(request: Request) -> None:
     if _interfaces(request) and at(request.inputs, "vpcSecurityGroupIds"):
         raise AwsError(
             "InvalidParameterCombination",
-            "Network interfaces and an instance-level security groups may not be specified on the same request",
+            "Network interfaces and an instance-level security groups may not be specified on the same "
+            "request",
         )
 
 
@@ -109,5 +112,6 @@ def placement_group_is_idle(request: Request) -> None:
     if groups:
         raise AwsError(
             "InvalidPlacementGroup.InUse",
-            f"The placement group '{request.inputs['name']}' is in use and may not be deleted. Used by: {groups[0]}.",
+            f"The placement group '{request.inputs['name']}' is in use and may not be deleted. Used by: "
+            f"{groups[0]}.",
         )

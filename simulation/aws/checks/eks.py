@@ -31,7 +31,8 @@ def subnets_of_two_zones(request: Request) -> None:
     if len(zones) < 2:
         raise AwsError(
             "InvalidParameterException",
-            f"Subnets specified must be in at least two different AZs (these are in {', '.join(zones) or 'none'})",
+            "Subnets specified must be in at least two different AZs (these are in "
+            f"{', '.join(zones) or 'none'})",
         )
 
 
@@ -42,7 +43,8 @@ def admin_access_needs_api(request: Request) -> None:
     if refused and at(access, "authenticationMode", "CONFIG_MAP") == "CONFIG_MAP":
         raise AwsError(
             "InvalidParameterException",
-            "bootstrapClusterCreatorAdminPermissions must be true if cluster authentication mode is set to CONFIG_MAP",
+            "bootstrapClusterCreatorAdminPermissions must be true if cluster authentication mode is set "
+            "to CONFIG_MAP",
         )
 
 
@@ -60,7 +62,8 @@ def not_protected(request: Request) -> None:
     if at(request.inputs, "deletionProtection", False):
         raise AwsError(
             "InvalidRequestException",
-            f"Cluster {request.inputs['name']} has deletion protection enabled. Set deletionProtection to false first.",
+            f"Cluster {request.inputs['name']} has deletion protection enabled. Set deletionProtection "
+            "to false first.",
         )
 
 
@@ -72,7 +75,8 @@ def access_entries_need_api(request: Request) -> None:
     if at(cluster.state, "accessConfig.authenticationMode") == "CONFIG_MAP":
         raise AwsError(
             "InvalidRequestException",
-            "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation.",
+            "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to "
+            "perform this operation.",
         )
 
 
@@ -85,7 +89,8 @@ def known_access_policy(request: Request) -> None:
     ):
         raise AwsError(
             "ResourceNotFoundException",
-            f"The specified policyArn could not be found: {arn}. It is arn:aws:eks::aws:cluster-access-policy/ and "
+            f"The specified policyArn could not be found: {arn}. It is "
+            "arn:aws:eks::aws:cluster-access-policy/ and "
             f"one of {', '.join(_ACCESS_POLICIES)}.",
         )
 

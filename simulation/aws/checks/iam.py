@@ -33,15 +33,18 @@ def trust_policy_names_someone(request: Request) -> None:
     statements = _document(at(request.inputs, "assumeRolePolicy"), "The trust policy")["Statement"]
     for statement in statements if isinstance(statements, list) else [statements]:
         if "Principal" not in statement:
-            raise AwsError("MalformedPolicyDocument", "AssumeRole policy may only specify STS AssumeRole actions "
-                           "for a Principal, and a statement names none.")  # fmt: skip
+            raise AwsError(
+                "MalformedPolicyDocument",
+                "AssumeRole policy may only specify STS AssumeRole actions for a Principal; a statement "
+                "names none.",
+            )
 
 
 def role_keeps_working(request: Request) -> None:
     """A cluster's or node group's role keeps its policies until they are gone.
 
-    IAM would let the policy go, but EKS could then not delete its network interfaces and security group, and the
-    destroy would hang on the VPC (AWS provider, documentation of aws_eks_cluster).
+    IAM would let the policy go, but EKS could then not delete its network interfaces and security group, and
+    the destroy would hang on the VPC (AWS provider, documentation of aws_eks_cluster).
     """
     role = next(
         (row for row in request.view.rows(_ROLE) if row.state["name"] == request.inputs["role"]), None
@@ -54,7 +57,8 @@ def role_keeps_working(request: Request) -> None:
     if users:
         raise AwsError(
             "SimulatedDependency",
-            f"{request.inputs['policyArn']} is detached from role {role.id} while {', '.join(users)} still needs it: "
+            f"{request.inputs['policyArn']} is detached from role {role.id} while {', '.join(users)} "
+            "still needs it: "
             "EKS could not clean up after itself and the VPC would never be deleted. "
             "Make the cluster or node group depend on the attachment.",
         )

@@ -72,7 +72,8 @@ def nat_has_internet(request: Request) -> None:
     if not any(at(row.state, "vpcId") == vpc for row in request.view.rows(_INTERNET_GATEWAY)):
         raise AwsError(
             "Gateway.NotAttached",
-            f"Network {vpc} has no Internet gateway attached. Make the NAT gateway depend on the internet gateway.",
+            f"Network {vpc} has no Internet gateway attached. Make the NAT gateway depend on the "
+            "internet gateway.",
         )
 
 

@@ -85,7 +85,8 @@ def _instance_type_in_one_place(request: Request) -> None:
         raise _refuse("Cannot specify instance types in launch template and API request")
     if not in_template and not in_group:
         raise _refuse(
-            "Neither the launch template nor the node group names an instance type: EKS would take t3.medium. "
+            "Neither the launch template nor the node group names an instance type: EKS would take "
+            "t3.medium. "
             "Name it in one of the two."
         )
 
@@ -129,12 +130,9 @@ def _placement_group_in_one_zone(request: Request) -> None:
 
 def _capacity_block_everywhere(request: Request) -> None:
     template = launch_template(request.view, request.inputs)
-    block = (
-        bool(template) and at(template.state, "instanceMarketOptions.marketType") == "capacity-block"
-        if template
-        else False
-    )
-    if block != (at(request.inputs, "capacityType", "ON_DEMAND") == "CAPACITY_BLOCK"):
+    market = at(template.state, "instanceMarketOptions.marketType") if template else None
+    capacity = at(request.inputs, "capacityType")
+    if (market == "capacity-block") != (capacity == "CAPACITY_BLOCK"):
         raise _refuse(
             "A capacity block needs both: capacityType CAPACITY_BLOCK on the node group and the market type "
             "capacity-block in its launch template."

@@ -6,7 +6,8 @@ import re
 
 from simulation.aws.errors import AwsError
 from simulation.aws.schema import Request
-from simulation.aws.values import Json, at, values_at
+from simulation.aws.store import View
+from simulation.aws.values import Properties, at, values_at
 
 _RULES = (
     ("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule", "ingress"),
@@ -16,8 +17,10 @@ _SECURITY_GROUP = "aws:ec2/securityGroup:SecurityGroup"
 _THROUGHPUT = {"PERSISTENT_1": (50, 100, 200), "PERSISTENT_2": (125, 250, 500, 1000)}
 _EFA_CAPACITY = {125: 38400, 250: 19200, 500: 9600, 1000: 4800}
 _LUSTRE_PORT = 988
-_RETENTION_DAYS = (0, 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922,
-                   3288, 3653)  # fmt: skip
+_RETENTION_DAYS = (
+    *(0, 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180),
+    *(365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653),
+)
 
 
 def _refuse(message: str) -> AwsError:
@@ -49,7 +52,7 @@ def _throughput_fits_deployment(request: Request) -> None:
 def _capacity_steps(request: Request) -> None:
     capacity = int(at(request.inputs, "storageCapacity", 1200))
     step = 3600 if _deployment(request) == "SCRATCH_1" else 2400
-    if _is_ssd(request) and capacity != 1200 and (capacity < 2400 or capacity % step and capacity != 2400):
+    if _is_ssd(request) and capacity not in (1200, 2400) and (capacity < step or capacity % step):
         raise _refuse(f"StorageCapacity {capacity} is not valid: 1200, 2400 or a multiple of {step} GiB")
 
 
@@ -80,32 +83,31 @@ def _efa_needs_metadata_and_steps(request: Request) -> None:
 def _lustre_port_is_open(request: Request) -> None:
     """Rules for port 988 stand before the file system is created, in and out, in one of its groups."""
     groups = values_at(request.inputs, "securityGroupIds[]")
-    for rule_type, inline in _RULES:
-        rules = [row.state for row in request.view.rows(rule_type) if row.state["securityGroupId"] in groups]
-        for group in groups:
-            row = request.view.get(_SECURITY_GROUP, group)
-            own = [
-                rule | {"ipProtocol": rule.get("protocol")}
-                for rule in values_at(row.state if row else {}, f"{inline}[]")
-            ]
-            owner_allows_all = row is not None and row.owner is not None
-            if owner_allows_all or any(_covers(rule, _LUSTRE_PORT) for rule in own):
-                break
-        else:
-            if groups and not any(_covers(rule, _LUSTRE_PORT) for rule in rules):
-                raise AwsError(
-                    "InvalidNetworkSettings",
-                    f"The file system cannot be created because the provided security group(s) {', '.join(groups)} "
-                    f"do not permit Lustre LNET network traffic on port {_LUSTRE_PORT} ({inline}). "
-                    "Make the file system depend on the rules.",
-                )
+    for rule_type, direction in _RULES:
+        open_here = any(_permits(request.view, group, rule_type, direction) for group in groups)
+        if groups and not open_here:
+            raise AwsError(
+                "InvalidNetworkSettings",
+                "The file system cannot be created because the provided security group(s) "
+                f"{', '.join(groups)} "
+                f"do not permit Lustre LNET network traffic on port {_LUSTRE_PORT} ({direction}). "
+                "Make the file system depend on the rules.",
+            )
 
 
-def _covers(rule: Json, port: int) -> bool:
-    if str(rule.get("ipProtocol")) == "-1":
+def _permits(view: View, group: str, rule_type: str, direction: str) -> bool:
+    row = view.get(_SECURITY_GROUP, group)
+    if row and row.owner:  # AWS's own groups let their members talk to each other
         return True
-    return str(rule.get("ipProtocol")) in ("tcp", "6") and rule.get("fromPort", 0) <= port <= rule.get(
-        "toPort", 65535
+    inline = values_at(row.state, f"{direction}[]") if row else []
+    rules = [state for state in (r.state for r in view.rows(rule_type)) if state["securityGroupId"] == group]
+    return any(_covers(rule, _LUSTRE_PORT) for rule in [*inline, *rules])
+
+
+def _covers(rule: Properties, port: int) -> bool:
+    protocol = str(rule.get("ipProtocol", rule.get("protocol")))
+    return protocol == "-1" or (
+        protocol in ("tcp", "6") and rule.get("fromPort", 0) <= port <= rule.get("toPort", 65535)
     )
 
 

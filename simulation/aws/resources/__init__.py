@@ -1,14 +1,14 @@
-"""The tables of the AWS resource types that the simulation knows: what a type's outputs, references and rules are."""
+"""The tables of the AWS resource types that the simulation knows."""
 
 from __future__ import annotations
 
 from simulation.aws.errors import SimulationError
-from simulation.aws.resources import compute, eks, iam, network, security, storage
+from simulation.aws.resources import compute, eks, eks_access, iam, network, routing, security, storage
 from simulation.aws.schema import ResourceType
 
 TABLE: dict[str, ResourceType] = {
     resource_type.token: resource_type
-    for module in (network, security, compute, iam, eks, storage)
+    for module in (network, routing, security, compute, iam, eks, eks_access, storage)
     for resource_type in module.TYPES
 }
 
@@ -22,5 +22,6 @@ def resource_type(token: str) -> ResourceType:
         files = {"ec2": "network.py or compute.py", "vpc": "security.py", "iam": "iam.py", "eks": "eks.py"}
         raise SimulationError(
             f"The simulated AWS does not know the resource type {token}. "
-            f"Add a ResourceType for it to simulation/aws/resources/{files.get(module, 'storage.py, or a new table')}."
+            "Add a ResourceType for it to "
+            f"simulation/aws/resources/{files.get(module, 'storage.py, or a new table')}."
         ) from None

@@ -1,4 +1,4 @@
-"""The EKS cluster and what belongs to it."""
+"""The EKS cluster, its node groups and add-ons."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import uuid
 
 from simulation.aws.checks import eks as checks
 from simulation.aws.resources import common
-from simulation.aws.resources.common import arn, constant, now, random_id, random_output, role_reference
+from simulation.aws.resources.common import arn, constant, now, random_output, role_reference
+from simulation.aws.resources.eks_access import NO_ROLE, cluster_reference, in_cluster
 from simulation.aws.schema import (
-    ACCOUNT,
-    PARTITION,
     Facts,
     OnDelete,
-    Output,
     Owned,
     Reference,
     ResourceType,
@@ -21,31 +19,6 @@ from simulation.aws.schema import (
 )
 from simulation.aws.values import Json, Properties, at
 from simulation.aws.versions import ADDON_VERSION, DEFAULT_KUBERNETES, ami_release
-
-_NO_ROLE = (
-    "InvalidParameterException",
-    "Role with arn: {value}, could not be assumed because it does not exist or the trusted entity is not correct",
-)
-
-
-def _cluster_reference(on_delete: OnDelete) -> Reference:
-    return Reference(
-        path="clusterName",
-        target=common.CLUSTER,
-        key="name",
-        missing=("ResourceNotFoundException", "No cluster found for name: {value}."),
-        on_delete=on_delete,
-    )
-
-
-def _in_cluster(kind: str, *paths: str) -> Output:
-    """The ARN of something in a cluster: kind/cluster/…/random."""
-
-    def output(facts: Facts) -> Json:
-        names = "/".join(str(at(facts.state, path)) for path in paths)
-        return f"arn:{PARTITION}:eks:{facts.region}:{ACCOUNT}:{kind}/{names}/{uuid.uuid4()}"
-
-    return output
 
 
 def _vpc_of_subnets(facts: Facts) -> Json:
@@ -56,7 +29,8 @@ def _vpc_of_subnets(facts: Facts) -> Json:
 def _cluster_group(cluster: Properties) -> Properties:
     return {
         "name": f"eks-cluster-sg-{cluster['name']}-{secrets.randbelow(10**9)}",
-        "description": "EKS created security group applied to ENI that is attached to EKS Control Plane master nodes",
+        "description": "EKS created security group applied to ENI that is attached to EKS Control Plane "
+        "master nodes",
         "vpcId": cluster["vpcConfig"]["vpcId"],
     }
 
@@ -112,7 +86,7 @@ _CLUSTER = ResourceType(
         }
     ),
     references=(
-        role_reference("roleArn", _NO_ROLE),
+        role_reference("roleArn", NO_ROLE),
         common.subnet_reference("vpcConfig.subnetIds[]"),
         common.security_group_reference("vpcConfig.securityGroupIds[]"),
     ),
@@ -132,7 +106,7 @@ _NODE_GROUP = ResourceType(
     token=common.NODE_GROUP,
     new_id=lambda inputs: f"{inputs['clusterName']}:{inputs['nodeGroupName']}",
     outputs={
-        "arn": _in_cluster("nodegroup", "clusterName", "nodeGroupName"),
+        "arn": in_cluster("nodegroup", "clusterName", "nodeGroupName"),
         "resources": lambda facts: [
             {
                 "autoscalingGroups": [{"name": f"eks-{at(facts.state, 'nodeGroupName')}-{uuid.uuid4()}"}],
@@ -171,8 +145,8 @@ _NODE_GROUP = ResourceType(
         }
     ),
     references=(
-        _cluster_reference(OnDelete.BLOCKS),
-        role_reference("nodeRoleArn", _NO_ROLE),
+        cluster_reference(OnDelete.BLOCKS),
+        role_reference("nodeRoleArn", NO_ROLE),
         common.subnet_reference(),
         Reference(
             path="launchTemplate.id",
@@ -206,7 +180,7 @@ _ADDON = ResourceType(
     token="aws:eks/addon:Addon",  # noqa: S106
     new_id=lambda inputs: f"{inputs['clusterName']}:{inputs['addonName']}",
     outputs={
-        "arn": _in_cluster("addon", "clusterName", "addonName"),
+        "arn": in_cluster("addon", "clusterName", "addonName"),
         "createdAt": now,
         "modifiedAt": now,
         "addonVersion": lambda facts: ADDON_VERSION.get(facts.state["addonName"], "v1.0.0-eksbuild.1"),
@@ -215,9 +189,9 @@ _ADDON = ResourceType(
     recomputed=frozenset({"modifiedAt"}),
     forces_replacement=frozenset({"addonName", "clusterName"}),
     references=(
-        _cluster_reference(OnDelete.FOLLOWS),
-        role_reference("serviceAccountRoleArn", _NO_ROLE),
-        role_reference("podIdentityAssociations[].roleArn", _NO_ROLE),
+        cluster_reference(OnDelete.FOLLOWS),
+        role_reference("serviceAccountRoleArn", NO_ROLE),
+        role_reference("podIdentityAssociations[].roleArn", NO_ROLE),
     ),
     unique=(
         Unique(
@@ -228,69 +202,4 @@ _ADDON = ResourceType(
     checks=(checks.configuration_is_json,),
 )
 
-_ACCESS_ENTRY = ResourceType(
-    token=common.ACCESS_ENTRY,
-    new_id=lambda inputs: f"{inputs['clusterName']}:{inputs['principalArn']}",
-    outputs={
-        "accessEntryArn": _in_cluster("access-entry", "clusterName"),
-        "createdAt": now,
-        "modifiedAt": now,
-        "kubernetesGroups": constant([]),
-        "userName": lambda facts: facts.state["principalArn"],
-    },
-    defaults={"type": "STANDARD"},
-    recomputed=frozenset({"modifiedAt"}),
-    forces_replacement=frozenset({"clusterName", "principalArn", "type"}),
-    references=(_cluster_reference(OnDelete.FOLLOWS), role_reference("principalArn", _NO_ROLE)),
-    unique=(
-        Unique(
-            paths=("clusterName", "principalArn"),
-            error=(
-                "ResourceInUseException",
-                "Cluster {}: the access entry of {} is already in use on this cluster.",
-            ),
-        ),
-    ),
-    checks=(checks.access_entries_need_api,),
-)
-
-_ACCESS_POLICY_ASSOCIATION = ResourceType(
-    token="aws:eks/accessPolicyAssociation:AccessPolicyAssociation",  # noqa: S106
-    new_id=lambda inputs: f"{inputs['clusterName']}#{inputs['principalArn']}#{inputs['policyArn']}",
-    outputs={"associatedAt": now, "modifiedAt": now},
-    forces_replacement=frozenset({"clusterName", "principalArn", "policyArn", "accessScope"}),
-    references=(
-        _cluster_reference(OnDelete.FOLLOWS),
-        Reference(
-            path="principalArn",
-            target=common.ACCESS_ENTRY,
-            key="principalArn",
-            missing=("ResourceNotFoundException", "The specified principalArn could not be found: {value}. "
-                     "Make the association depend on its access entry."),
-            on_delete=OnDelete.FOLLOWS,
-        ),
-    ),
-    checks=(checks.known_access_policy,),
-    tagged=False,
-)  # fmt: skip
-
-_POD_IDENTITY_ASSOCIATION = ResourceType(
-    token="aws:eks/podIdentityAssociation:PodIdentityAssociation",  # noqa: S106
-    new_id=lambda _: f"a-{secrets.token_hex(9)[:17]}",
-    outputs={
-        "associationArn": _in_cluster("podidentityassociation", "clusterName"),
-        "associationId": lambda facts: facts.id,
-        "externalId": constant(""),
-    },
-    defaults={"disableSessionTags": False},
-    forces_replacement=frozenset({"clusterName", "namespace", "serviceAccount"}),
-    references=(_cluster_reference(OnDelete.FOLLOWS), role_reference("roleArn", _NO_ROLE)),
-    unique=(
-        Unique(
-            paths=("clusterName", "namespace", "serviceAccount"),
-            error=("ResourceInUseException", "Association already exists in {} for {}/{}"),
-        ),
-    ),
-)
-
-TYPES = (_CLUSTER, _NODE_GROUP, _ADDON, _ACCESS_ENTRY, _ACCESS_POLICY_ASSOCIATION, _POD_IDENTITY_ASSOCIATION)
+TYPES = (_CLUSTER, _NODE_GROUP, _ADDON)

@@ -1,4 +1,4 @@
-"""The VPC, its subnets, gateways, routes and endpoints."""
+"""The VPC, its subnets and its ways out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import secrets
 from simulation.aws.checks import network as checks
 from simulation.aws.resources import common
 from simulation.aws.resources.common import arn, constant, own_id, owner_id, random_id, random_output
-from simulation.aws.schema import Facts, OnDelete, Owned, Reference, ResourceType, Unique
+from simulation.aws.schema import Facts, Owned, Reference, ResourceType, Unique
 from simulation.aws.values import Json, Properties, at
 from simulation.aws.zones import zone_id, zones
 
@@ -44,10 +44,6 @@ def _private_address(facts: Facts) -> Json:
     subnet = facts.view.get(common.SUBNET, at(facts.state, "subnetId", ""))
     cidr = str(at(subnet.state, "cidrBlock", "10.0.0.0/16")) if subnet else "10.0.0.0/16"
     return f"{cidr.rpartition('.')[0]}.{4 + secrets.randbelow(250)}"
-
-
-def _interfaces(facts: Facts) -> Json:
-    return [random_id("eni")({}) for _ in at(facts.state, "subnetIds", [])]
 
 
 _VPC = ResourceType(
@@ -171,108 +167,4 @@ _NAT_GATEWAY = ResourceType(
     checks=(checks.nat_has_internet,),
 )
 
-_ROUTE_TABLE = ResourceType(
-    token=common.ROUTE_TABLE,
-    new_id=random_id("rtb"),
-    outputs={"arn": arn("ec2", "route-table"), "ownerId": owner_id, "routes": constant([])},
-    defaults={"propagatingVgws": []},
-    forces_replacement=frozenset({"vpcId"}),
-    references=(common.vpc_reference(),),
-    in_use=("DependencyViolation", "The routeTable '{id}' has dependencies and cannot be deleted."),
-)
-
-_ROUTE = ResourceType(
-    token="aws:ec2/route:Route",  # noqa: S106
-    new_id=lambda _: f"r-rtb-{secrets.token_hex(8)}",
-    outputs={
-        "instanceId": constant(""),
-        "instanceOwnerId": constant(""),
-        "networkInterfaceId": constant(""),
-        "origin": constant("CreateRoute"),
-        "state": constant("active"),
-    },
-    forces_replacement=frozenset(
-        {"routeTableId", "destinationCidrBlock", "destinationIpv6CidrBlock", "destinationPrefixListId"}
-    ),
-    references=(
-        common.route_table_reference("routeTableId", OnDelete.FOLLOWS),
-        Reference(
-            path="gatewayId",
-            target=common.INTERNET_GATEWAY,
-            missing=("InvalidGatewayID.NotFound", "The gateway ID '{value}' does not exist"),
-            on_delete=OnDelete.DANGLES,
-            outside=lambda value: value == "local",
-        ),
-        Reference(
-            path="natGatewayId",
-            target=common.NAT_GATEWAY,
-            missing=("InvalidNatGatewayID.NotFound", "The natGateway ID '{value}' does not exist"),
-            on_delete=OnDelete.DANGLES,
-        ),
-    ),
-    unique=(
-        Unique(
-            paths=("routeTableId", "destinationCidrBlock"),
-            error=("RouteAlreadyExists", "Route table {} already has a route to {}."),
-        ),
-    ),
-    tagged=False,
-)
-
-_ROUTE_TABLE_ASSOCIATION = ResourceType(
-    token="aws:ec2/routeTableAssociation:RouteTableAssociation",  # noqa: S106
-    new_id=random_id("rtbassoc"),
-    forces_replacement=frozenset({"subnetId", "gatewayId"}),
-    references=(common.route_table_reference("routeTableId"), common.subnet_reference("subnetId")),
-    unique=(
-        Unique(
-            paths=("subnetId",),
-            error=(
-                "Resource.AlreadyAssociated",
-                "the specified association for subnet {} conflicts with another",
-            ),
-        ),
-    ),
-    tagged=False,
-)
-
-_VPC_ENDPOINT = ResourceType(
-    token="aws:ec2/vpcEndpoint:VpcEndpoint",  # noqa: S106
-    new_id=random_id("vpce"),
-    outputs={
-        "arn": arn("ec2", "vpc-endpoint"),
-        "ownerId": owner_id,
-        "cidrBlocks": constant([]),
-        "dnsEntries": constant([]),
-        "ipAddressType": constant("ipv4"),
-        "networkInterfaceIds": _interfaces,
-        "policy": constant('{"Statement":[{"Action":"*","Effect":"Allow","Principal":"*","Resource":"*"}]}'),
-        "prefixListId": random_output("pl"),
-        "privateDnsEnabled": constant(False),
-        "requesterManaged": constant(False),
-        "routeTableIds": constant([]),
-        "securityGroupIds": constant([]),
-        "subnetIds": constant([]),
-        "state": constant("available"),
-    },
-    defaults={"vpcEndpointType": "Gateway"},
-    forces_replacement=frozenset({"vpcId", "serviceName", "vpcEndpointType", "serviceRegion"}),
-    references=(
-        common.vpc_reference(),
-        common.subnet_reference(),
-        common.route_table_reference("routeTableIds[]"),
-        common.security_group_reference("securityGroupIds[]"),
-    ),
-)
-
-TYPES = (
-    _VPC,
-    _SUBNET,
-    _INTERNET_GATEWAY,
-    _EIP,
-    _NAT_GATEWAY,
-    _ROUTE_TABLE,
-    _ROUTE,
-    _ROUTE_TABLE_ASSOCIATION,
-    _VPC_ENDPOINT,
-)
+TYPES = (_VPC, _SUBNET, _INTERNET_GATEWAY, _EIP, _NAT_GATEWAY)
