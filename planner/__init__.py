@@ -1,4 +1,4 @@
-"""The planner: what a deployment needs, whether it fits and what it costs, decided before anything is created.
+"""The planner: whether a deployment fits, how it runs and what it costs, before anything is created.
 
 Pure Python: no cloud, no cluster, no credentials, and no import from the rest of the project.
 """

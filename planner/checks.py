@@ -10,16 +10,18 @@ from collections.abc import Iterable
 from planner.hardware import GPU_TYPES, SYSTEM_TYPES
 from planner.models import CATALOGUE
 
-# Releases that do not serve: a Ray rank bug (vllm-project/vllm#41287), a crash while Kimi loads (#42426), and a hang
-# at start over two nodes (#53894).
+# Releases that do not serve: a Ray rank bug (vllm-project/vllm#41287), a crash while Kimi loads (#42426), and
+# a hang at start over two nodes (#53894).
 DENIED_VLLM = ("0.18", "0.22.0", "0.28.0")
 OLDEST_KUBERNETES = (1, 33)
 FSX_STEP_GIB = 2400
 LONGEST_NAME = 51
+# The largest block that one organisation holds: anything wider is the internet.
+WIDEST_ACCESS = 8
 
 
 class NotAllowedError(ValueError):
-    """A value that is refused: what is allowed instead, and a value that would do (None if none can be named)."""
+    """A value that is refused: what is allowed, and a value that would do (None if none can be named)."""
 
     def __init__(self, allowed: str, suggestion: str | None = None) -> None:
         super().__init__(f"allowed: {allowed}")
@@ -67,16 +69,16 @@ def cidr(value: str) -> str:
 def closed_cidr(value: str) -> str:
     """A network that does not hold the whole internet: it may reach the Kubernetes API."""
     network = _network(value)
-    if network.prefixlen == 0:
+    if network.prefixlen < WIDEST_ACCESS:
         raise NotAllowedError("the addresses you deploy from, not the whole internet", "203.0.113.7/32")
     return str(network)
 
 
 def vpc_cidr(value: str) -> str:
-    """A private network that holds the stack's subnets: /16 to /17."""
+    """A private network that holds the stack's subnets and is a size that AWS allows for a VPC."""
     network = _network(value)
-    if not network.is_private or not 16 <= network.prefixlen <= 16:
-        raise NotAllowedError("a private /16, as 10.42.0.0/16", "10.42.0.0/16")
+    if not network.is_private or network.prefixlen not in (16, 17):
+        raise NotAllowedError("a private /16 or /17, as 10.42.0.0/16", "10.42.0.0/16")
     return str(network)
 
 

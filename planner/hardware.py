@@ -1,7 +1,8 @@
 """The table of EC2 instance types: GPUs, memory, disks, network cards, EFA interfaces and reference prices.
 
-Figures: aws/karpenter-provider-aws v1.14 (instance types and us-east-1 Linux on-demand prices generated 2026-07-20)
-and aws/amazon-vpc-cni-k8s (ENI limits, max pods). A price that no source gave is None: unknown, never guessed.
+Figures: aws/karpenter-provider-aws v1.14 (instance types and us-east-1 Linux on-demand prices generated
+2026-07-20) and aws/amazon-vpc-cni-k8s (ENI limits, max pods). A price that no source gave is None: unknown,
+never guessed.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class InstanceType:
     first_card_efa: bool = True
     max_pods: int
     usd_per_hour: float | None = None
+    price_date: str = PRICE_DATE
     allocatable: Allocatable | None = None
 
     @property
@@ -81,68 +83,63 @@ P5_ALLOCATABLE = Allocatable(
     source="awslabs/awsome-distributed-ai mosaicml-composer/stable-diffusion README (observed on EKS)",
 )
 
-_GPU_TYPES = (
+# name, GPU, GPUs, vCPUs, RAM GiB, NVMe GB, Gb/s, network cards, interfaces per card, EFA, max pods, USD/h
+_GPU_ROWS: tuple[tuple[str, Gpu, int, int, int, int, float, int, int, int, int, float | None], ...] = (
+    ("p5.48xlarge", H100, 8, 192, 2048, 30_400, 3200, 32, 2, 32, 100, 55.04),
+    ("p5e.48xlarge", H200, 8, 192, 2048, 30_400, 3200, 32, 2, 32, 100, None),
+    ("p5en.48xlarge", H200, 8, 192, 2048, 30_400, 3200, 16, 4, 16, 198, 63.296),
+    ("p5.4xlarge", H100, 1, 16, 256, 3800, 100, 1, 4, 1, 118, 6.88),
+    ("p4d.24xlarge", A100_40, 8, 96, 1152, 8000, 400, 4, 15, 4, 737, 21.957642),
+    ("p4de.24xlarge", A100_80, 8, 96, 1152, 8000, 400, 4, 15, 4, 737, 27.447),
+    ("p6-b200.48xlarge", B200, 8, 192, 2048, 30_400, 3200, 8, 4, 8, 198, 113.93),
+    ("p6-b300.48xlarge", B300, 8, 192, 4096, 30_400, 6400, 17, 4, 16, 198, 142.416),
+    ("g7e.48xlarge", RTX_PRO_6000, 8, 192, 2048, 15_200, 1600, 4, 10, 4, 632, 33.14),
+    ("g6e.48xlarge", L40S, 8, 192, 1536, 7600, 400, 4, 10, 4, 492, 30.13),
+    ("g6e.12xlarge", L40S, 4, 48, 384, 3800, 100, 1, 10, 1, 292, 10.49),
+    ("g6e.2xlarge", L40S, 1, 8, 64, 450, 20, 1, 4, 0, 58, 2.24),
+    ("g6.48xlarge", L4, 8, 192, 768, 7520, 100, 1, 15, 1, 737, 13.35),
+    ("g6.12xlarge", L4, 4, 48, 192, 3760, 40, 1, 8, 1, 234, 4.60),
+)
+_GPU_TYPES = tuple(
     InstanceType(
-        name="p5.48xlarge", gpu=H100, gpus=8, vcpus=192, memory_mib=2_097_152, nvme_gb=30_400, network_gbps=3200,
-        network_cards=32, interfaces_per_card=2, efa=32, max_pods=100, usd_per_hour=55.04, allocatable=P5_ALLOCATABLE,
-    ),
-    InstanceType(
-        name="p5e.48xlarge", gpu=H200, gpus=8, vcpus=192, memory_mib=2_097_152, nvme_gb=30_400, network_gbps=3200,
-        network_cards=32, interfaces_per_card=2, efa=32, max_pods=100,
-    ),
-    InstanceType(
-        name="p5en.48xlarge", gpu=H200, gpus=8, vcpus=192, memory_mib=2_097_152, nvme_gb=30_400, network_gbps=3200,
-        network_cards=16, interfaces_per_card=4, efa=16, max_pods=198, usd_per_hour=63.296,
-    ),
-    InstanceType(
-        name="p5.4xlarge", gpu=H100, gpus=1, vcpus=16, memory_mib=262_144, nvme_gb=3800, network_gbps=100,
-        interfaces_per_card=4, efa=1, max_pods=118, usd_per_hour=6.88,
-    ),
-    InstanceType(
-        name="p4d.24xlarge", gpu=A100_40, gpus=8, vcpus=96, memory_mib=1_179_648, nvme_gb=8000, network_gbps=400,
-        network_cards=4, interfaces_per_card=15, efa=4, max_pods=737, usd_per_hour=21.957642,
-    ),
-    InstanceType(
-        name="p4de.24xlarge", gpu=A100_80, gpus=8, vcpus=96, memory_mib=1_179_648, nvme_gb=8000, network_gbps=400,
-        network_cards=4, interfaces_per_card=15, efa=4, max_pods=737, usd_per_hour=27.447,
-    ),
-    InstanceType(
-        name="p6-b200.48xlarge", gpu=B200, gpus=8, vcpus=192, memory_mib=2_097_152, nvme_gb=30_400, network_gbps=3200,
-        network_cards=8, interfaces_per_card=4, efa=8, max_pods=198, usd_per_hour=113.93,
-    ),
-    InstanceType(
-        name="p6-b300.48xlarge", gpu=B300, gpus=8, vcpus=192, memory_mib=4_194_304, nvme_gb=30_400, network_gbps=6400,
-        network_cards=17, interfaces_per_card=4, efa=16, first_card_efa=False, max_pods=198, usd_per_hour=142.416,
-    ),
-    InstanceType(
-        name="g6e.48xlarge", gpu=L40S, gpus=8, vcpus=192, memory_mib=1_572_864, nvme_gb=7600, network_gbps=400,
-        network_cards=4, interfaces_per_card=10, efa=4, max_pods=492, usd_per_hour=30.13,
-    ),
-    InstanceType(
-        name="g6e.12xlarge", gpu=L40S, gpus=4, vcpus=48, memory_mib=393_216, nvme_gb=3800, network_gbps=100,
-        interfaces_per_card=10, efa=1, max_pods=292, usd_per_hour=10.49,
-    ),
-    InstanceType(
-        name="g6.48xlarge", gpu=L4, gpus=8, vcpus=192, memory_mib=786_432, nvme_gb=7520, network_gbps=100,
-        interfaces_per_card=15, efa=1, max_pods=737, usd_per_hour=13.35,
-    ),
-    InstanceType(
-        name="g6.12xlarge", gpu=L4, gpus=4, vcpus=48, memory_mib=196_608, nvme_gb=3760, network_gbps=40,
-        interfaces_per_card=8, efa=1, max_pods=234, usd_per_hour=4.60,
-    ),
-    InstanceType(
-        name="g7e.48xlarge", gpu=RTX_PRO_6000, gpus=8, vcpus=192, memory_mib=2_097_152, nvme_gb=15_200,
-        network_gbps=1600, network_cards=4, interfaces_per_card=10, efa=4, max_pods=632, usd_per_hour=33.14,
-    ),
-)  # fmt: skip
+        name=name,
+        gpu=gpu,
+        gpus=gpus,
+        vcpus=vcpus,
+        memory_mib=memory_gib * 1024,
+        nvme_gb=nvme_gb,
+        network_gbps=gbps,
+        network_cards=cards,
+        interfaces_per_card=interfaces,
+        efa=efa,
+        first_card_efa=efa >= cards,
+        max_pods=pods,
+        usd_per_hour=usd,
+        allocatable=P5_ALLOCATABLE if name == "p5.48xlarge" else None,
+    )
+    for name, gpu, gpus, vcpus, memory_gib, nvme_gb, gbps, cards, interfaces, efa, pods, usd in _GPU_ROWS
+)
 
-_SYSTEM_TYPES = (
+# CPU types with 16 to 32 vCPUs and enough network to stage a checkpoint; prices from the table of 2026-01-19.
+_SYSTEM_TYPES = tuple(
     InstanceType(
-        name="c6in.4xlarge", vcpus=16, memory_mib=32_768, network_gbps=50, interfaces_per_card=8, max_pods=234
-    ),
-    InstanceType(
-        name="m6in.4xlarge", vcpus=16, memory_mib=65_536, network_gbps=50, interfaces_per_card=8, max_pods=234
-    ),
+        name=name,
+        vcpus=vcpus,
+        memory_mib=memory_gib * 1024,
+        network_gbps=gbps,
+        interfaces_per_card=8,
+        max_pods=234,
+        usd_per_hour=usd,
+        price_date="2026-01-19",
+    )
+    for name, vcpus, memory_gib, gbps, usd in (
+        ("c6in.4xlarge", 16, 32, 50, 0.9072),
+        ("c6in.8xlarge", 32, 64, 50, 1.8144),
+        ("m6in.4xlarge", 16, 64, 50, 1.11384),
+        ("m6in.8xlarge", 32, 128, 50, 2.22768),
+        ("c7i.4xlarge", 16, 32, 12.5, 0.714),
+        ("m7i.4xlarge", 16, 64, 12.5, 0.8064),
+    )
 )
 
 GPU_TYPES: dict[str, InstanceType] = {kind.name: kind for kind in _GPU_TYPES}

@@ -1,7 +1,7 @@
 """Whether a model fits: GiB per GPU for every pipeline stage, and the KV tokens that stay free.
 
-The overhead is one sum of named terms for every model. Its constants were read off published start-up logs of vLLM
-and measurements on one H200 (vLLM 0.24.0): each says what it stands for.
+The overhead is one sum of named terms for every model. Its constants were read off published start-up logs of
+vLLM and measurements on one H200 (vLLM 0.24.0): each says what it stands for.
 """
 
 from __future__ import annotations
@@ -9,22 +9,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.models import BF16_BYTES, GIB, Model
+from planner.settings import Serving
 from planner.weights import layers_per_stage, stage_bytes
 
 # CUDA context, cuBLAS and kernel modules: what a single-GPU process holds outside of torch.
 FRAMEWORK_GIB = 0.6
-# NCCL channels and custom all-reduce buffers of one communicator. Together with the context they make the 2.53 GiB
-# "non-torch" that vLLM logged for DeepSeek-R1 at TP8 x PP2 (vllm-project/vllm#13074).
+# NCCL channels and custom all-reduce buffers of one communicator. Together with the context they make the
+# 2.53 GiB "non-torch" that vLLM logged for DeepSeek-R1 at TP8 x PP2 (vllm-project/vllm#13074).
 TENSOR_PARALLEL_BUFFERS_GIB = 1.0
 PIPELINE_BUFFERS_GIB = 0.9
-# Full-vocabulary fp32 rows that the profiling run's sampler holds per sequence (logits, sorted values and 8-byte
-# indices, probabilities, cumulated sum): Kimi-K2 on 8x H200 left 7.8 GiB at 1024 sequences and 3.2 GiB at 1.
+# Full-vocabulary fp32 rows that the profiling run's sampler holds per sequence (logits, sorted values and
+# 8-byte indices, probabilities, cumulated sum): Kimi-K2 on 8x H200 left 7.8 GiB at 1024 sequences and 3.2 GiB
+# at 1.
 SAMPLER_COPIES = 7
-# Hidden-size rows that live at once per batched token (residual, norm, attention output, shared expert, all-reduce).
+# Hidden-size rows that live at once per batched token (residual, norm, attention output, shared expert,
+# all-reduce).
 HIDDEN_COPIES = 5
 # vLLM caps the context that MLA expands at once during a long prefill.
 MLA_WORKSPACE_TOKENS = 65_536
-# GiB per layer and captured batch size; estimates in logs: 0.13 GiB (Kimi-K2.6, 1 sequence), 1.76 (Qwen3-235B, 128).
+# GiB per layer and captured batch size; estimates in logs: 0.13 GiB (Kimi-K2.6, 1 sequence), 1.76
+# (Qwen3-235B, 128).
 GRAPH_GIB_PER_LAYER_AND_SIZE = 0.0005
 
 
@@ -36,6 +40,16 @@ class Load:
     max_model_len: int
     max_num_seqs: int
     max_num_batched_tokens: int
+
+    @classmethod
+    def of(cls, serving: Serving) -> Load:
+        """The load that a stack file's `serving` section describes."""
+        return cls(
+            gpu_memory_utilization=serving.gpu_memory_utilization,
+            max_model_len=serving.max_model_len,
+            max_num_seqs=serving.max_num_seqs,
+            max_num_batched_tokens=serving.max_num_batched_tokens,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +63,7 @@ class OverheadTerm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageFit:
-    """One pipeline stage: GiB on each of its GPUs. `kv_gib` is negative when the weights alone are too much."""
+    """One pipeline stage: GiB on each of its GPUs. `kv_gib` is negative when the rest is too much."""
 
     stage: int
     layers: int
@@ -185,7 +199,8 @@ def _activation_bytes(model: Model, tensor_parallel: int, tokens: int) -> float:
     values = HIDDEN_COPIES * architecture.hidden
     mlp = 2 * architecture.intermediate / tensor_parallel
     if architecture.experts is not None:
-        # The fused MoE kernel keeps one output row of hidden size and one of expert size for each active expert.
+        # The fused MoE kernel keeps one output row of hidden size and one of expert size for each active
+        # expert.
         experts = architecture.experts
         mlp = max(mlp, experts.active * (architecture.hidden + experts.intermediate / tensor_parallel))
     return tokens * (values + mlp) * BF16_BYTES

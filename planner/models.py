@@ -1,7 +1,8 @@
 """The catalogue of models: what a checkpoint is made of, and what vLLM must be told to serve it.
 
-Weights are computed from the architecture and held against the published size of the checkpoint, so that the share
-of one tensor-parallel rank can be computed too. One model is one entry; nothing else in the planner names a model.
+Weights are computed from the architecture and held against the published size of the checkpoint, so that the
+share of one tensor-parallel rank can be computed too. One model is one entry; nothing else in the planner
+names a model.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ BF16_BYTES = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiHeadLatentAttention:
-    """MLA (DeepSeek-V3): one compressed KV vector per token and layer, which every tensor-parallel rank keeps whole."""
+    """MLA (DeepSeek-V3): one compressed KV vector per token and layer, whole on every rank."""
 
     heads: int
     q_lora_rank: int
@@ -33,7 +34,7 @@ class MultiHeadLatentAttention:
         return query + self._kv_up() + self.heads * self.v_head_dim * hidden
 
     def runtime_copies(self) -> int:
-        """Parameters that vLLM stores a second time, by head: the KV up projection, transposed for decoding."""
+        """Parameters that vLLM stores a second time: the KV up projection, transposed for decoding."""
         return self._kv_up()
 
     def kv_values_per_token(self, tensor_parallel: int) -> int:  # noqa: ARG002 (same on every rank)
@@ -116,7 +117,7 @@ class VisionTower:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """The figures of a checkpoint's config.json that decide memory. `intermediate` is that of a dense layer."""
+    """What in a checkpoint's config.json decides memory. `intermediate` is that of a dense layer."""
 
     layers: int
     hidden: int
@@ -131,8 +132,8 @@ class Architecture:
 class Model:
     """One checkpoint. `checkpoint_bytes` is the published size that the computed one is held against.
 
-    `expert_bytes` is bytes per parameter of the routed experts (4-bit values with one bf16 scale per group of 32 make
-    0.5625); everything else takes `other_bytes`.
+    `expert_bytes` is bytes per parameter of the routed experts (4-bit values with one bf16 scale per group of
+    32 make 0.5625); everything else takes `other_bytes`.
     """
 
     name: str
@@ -152,6 +153,16 @@ class Model:
     gated: bool
     source: str
 
+
+# No --quantization: the checkpoint's own compressed-tensors configuration says it, and vLLM refuses any
+# other.
+_KIMI_K2_5_FLAGS = (
+    "--trust-remote-code",
+    "--mm-encoder-tp-mode", "data",
+    "--enable-auto-tool-choice",
+    "--tool-call-parser", "kimi_k2",
+    "--reasoning-parser", "kimi_k2",
+)  # fmt: skip
 
 KIMI_K2_5 = Model(
     name="kimi-k2.5",
@@ -183,17 +194,10 @@ KIMI_K2_5 = Model(
     active_parameters=32e9,
     context_tokens=262_144,
     minimum_vllm="0.19.1",
-    # No --quantization: the checkpoint's own compressed-tensors configuration says it, and vLLM refuses any other.
-    flags=(
-        "--trust-remote-code",
-        "--mm-encoder-tp-mode=data",
-        "--enable-auto-tool-choice",
-        "--tool-call-parser=kimi_k2",
-        "--reasoning-parser=kimi_k2",
-    ),
+    flags=_KIMI_K2_5_FLAGS,
     licence="kimi-k2.5-license (modified MIT; secondary source)",
     gated=False,
-    source="vllm-project/recipes models/moonshotai/Kimi-K2.5.yaml at 8959cf64 (2026-08-21); config.json fixtures",
+    source="vllm-project/recipes Kimi-K2.5.yaml at 8959cf64 (2026-08-21); config.json fixtures",
 )
 
 CATALOGUE: dict[str, Model] = {model.name: model for model in (KIMI_K2_5,)}

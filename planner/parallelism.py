@@ -1,7 +1,8 @@
 """Which tensor and pipeline parallel sizes are legal for a model on a hardware shape, and which is chosen.
 
-Tensor parallel stays inside a node: it exchanges activations twice a layer and wants NVLink. Pipeline parallel
-crosses nodes: one hidden state a stage. So the choice is TP = GPUs per node, PP = nodes, if the model allows it.
+Tensor parallel stays inside a node: it exchanges activations twice a layer and wants NVLink. Pipeline
+parallel crosses nodes: one hidden state a stage. So the choice is TP = GPUs per node, PP = nodes, if the
+model allows it.
 """
 
 from __future__ import annotations

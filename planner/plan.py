@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
-from planner import memory, parallelism, pricing, vllm, weights
+from planner import pricing, schema, vllm, weights
 from planner.checks import version
-from planner.hardware import GPU_TYPES, SYSTEM_TYPES, InstanceType
-from planner.memory import Fit, Load
-from planner.models import CATALOGUE, Model
+from planner.hardware import SYSTEM_TYPES, InstanceType
+from planner.memory import Fit
+from planner.models import Model
+from planner.parallelism import Parallelism
 from planner.pricing import Price
 from planner.problems import SettingsError
+from planner.rules import RULES, Facts, Rule, broken, cache_bytes_per_second, load_seconds
+from planner.serving_rules import FIT_RULES, SPLIT_RULES, fit_of
 from planner.settings import Deployment
 from planner.vllm import Command
 
@@ -23,7 +24,7 @@ DEFAULT_LEADER_WORKER_SET = "0.10.0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartPolicy:
-    """How the LeaderWorkerSet operator restarts a group: its policy, and annotations on the LeaderWorkerSet."""
+    """How the operator restarts a group: its policy, and annotations on the LeaderWorkerSet."""
 
     policy: str
     annotations: dict[str, str]
@@ -33,7 +34,8 @@ class RestartPolicy:
 class WeightsPlan:
     """The cached checkpoint: `model_directory` below the mount, `size_bytes`, and how long all nodes read it.
 
-    `throughput_mb_per_second` is the file system's, shared by all nodes; each node reads the whole checkpoint.
+    `throughput_mb_per_second` is the file system's, shared by all nodes; each node reads the whole
+    checkpoint.
     """
 
     model_directory: str
@@ -78,19 +80,32 @@ def plan(raw: Mapping[str, object], *, api_key_given: bool) -> Plan:
 
     Raises SettingsError, whose message names every problem of the file.
     """
-    try:
-        settings = Deployment.model_validate(raw)
-    except ValidationError as error:
-        raise SettingsError(str(error)) from None
-    model = CATALOGUE[settings.model]
-    instance = GPU_TYPES[settings.gpu_nodes.instance_type]
+    return decide(check(raw, (*RULES, *SPLIT_RULES, *FIT_RULES), api_key_given=api_key_given))
+
+
+def check(raw: Mapping[str, object], rules: tuple[Rule, ...], *, api_key_given: bool) -> Facts:
+    """The settings, if every value is allowed and every rule holds; raises SettingsError if not."""
+    settings, problems = schema.read(raw)
+    facts = Facts(settings=settings, api_key_given=api_key_given)
+    refused = tuple(problem.path for problem in problems)
+    found = (*problems, *broken(rules, facts, refused))
+    if found:
+        raise SettingsError(found)
+    return facts
+
+
+def decide(facts: Facts) -> Plan:
+    """The plan for settings that have been checked."""
+    settings = facts.settings
     return Plan(
         settings=settings,
-        model=model,
-        instance=instance,
-        weights=_weights_plan(settings, model),
-        serving=_serving_plan(settings, model, instance) if settings.gpu_nodes.count else None,
-        price=pricing.price(settings, instance, SYSTEM_TYPES[settings.platform.system_nodes.instance_type]),
+        model=facts.model,
+        instance=facts.instance,
+        weights=_weights_plan(facts),
+        serving=_serving_plan(facts),
+        price=pricing.price(
+            settings, facts.instance, SYSTEM_TYPES[settings.platform.system_nodes.instance_type]
+        ),
     )
 
 
@@ -104,37 +119,27 @@ def restart_policy(operator_version: str) -> RestartPolicy:
     return RestartPolicy(policy="RecreateGroupOnPodRestart", annotations={_RESTART_ANNOTATION: "true"})
 
 
-def _weights_plan(settings: Deployment, model: Model) -> WeightsPlan:
-    size = round(weights.checkpoint_bytes(model))
-    throughput = settings.weights.capacity_gib / 1024 * settings.weights.throughput_per_tib
+def _weights_plan(facts: Facts) -> WeightsPlan:
     return WeightsPlan(
-        model_directory=vllm.model_directory(model.repository, settings.weights.revision),
-        size_bytes=size,
-        throughput_mb_per_second=throughput,
-        expected_load_seconds=settings.gpu_nodes.count * size / (throughput * 1e6),
+        model_directory=vllm.model_directory(facts.model.repository, facts.settings.weights.revision),
+        size_bytes=round(weights.checkpoint_bytes(facts.model)),
+        throughput_mb_per_second=cache_bytes_per_second(facts.settings) / 1e6,
+        expected_load_seconds=load_seconds(facts),
     )
 
 
-def _serving_plan(settings: Deployment, model: Model, instance: InstanceType) -> ServingPlan:
-    serving = settings.serving
-    nodes = settings.gpu_nodes.count
-    shape = parallelism.choose(
-        model, instance.gpus, nodes, serving.tensor_parallel, serving.pipeline_parallel
-    )
-    if shape is None or instance.gpu is None:
-        raise SettingsError(f"{model.title} cannot be split over {nodes} x {instance.name}")
-    load = Load(
-        gpu_memory_utilization=serving.gpu_memory_utilization,
-        max_model_len=serving.max_model_len,
-        max_num_seqs=serving.max_num_seqs,
-        max_num_batched_tokens=serving.max_num_batched_tokens,
-    )
-    leader, worker = vllm.commands(settings, model, shape)
+def _serving_plan(facts: Facts) -> ServingPlan | None:
+    fit = fit_of(facts)
+    if fit is None:
+        return None
+    settings = facts.settings
+    shape = Parallelism(fit.tensor_parallel, fit.pipeline_parallel)
+    leader, worker = vllm.commands(settings, facts.model, shape)
     return ServingPlan(
-        nodes=nodes,
+        nodes=settings.gpu_nodes.count,
         tensor_parallel=shape.tensor,
         pipeline_parallel=shape.pipeline,
-        fit=memory.fit(model, instance.gpu.usable_gib, shape.tensor, shape.pipeline, load),
+        fit=fit,
         leader=leader,
         worker=worker,
         restart=restart_policy(settings.charts.leader_worker_set.version or DEFAULT_LEADER_WORKER_SET),

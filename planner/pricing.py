@@ -1,7 +1,7 @@
 """What the whole stack costs by the hour, part by part.
 
-A price that no source confirms is unknown, and then the total is a lower bound ("at least"). Reference prices hold
-for one region; elsewhere they are unknown until the stack file's `prices` gives them.
+A price that no source confirms is unknown, and then the total is a lower bound ("at least"). Reference prices
+hold for one region; elsewhere they are unknown until the stack file's `prices` gives them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner.hardware import PRICE_DATE, PRICE_REGION, PRICE_SOURCE, InstanceType
+from planner.hardware import PRICE_REGION, PRICE_SOURCE, InstanceType
 from planner.settings import Deployment, NewNetwork
 
 HOURS_PER_MONTH = 730
@@ -49,23 +49,33 @@ class _Reference:
     hours: int = 1
 
 
-_CONTROL_PLANE = _Reference(usd=0.10, source="aws.amazon.com/eks/pricing, standard support", date="2026-07")
-_NAT = _Reference(usd=0.045, source="aws.amazon.com/vpc/pricing, traffic not counted", date="2026-07")
-_IPV4 = _Reference(usd=0.005, source="aws.amazon.com/vpc/pricing, public IPv4", date="2026-07")
-_GP3 = _Reference(usd=0.08, source="aws.amazon.com/ebs/pricing", date="2026-07", hours=HOURS_PER_MONTH)
-_LOGS = _Reference(usd=None, source="by usage: depends on what the control plane logs", date="")
+_CONTROL_PLANE = _Reference(
+    usd=0.10, source="AWS containers blog, standard support; cloudburn.io", date="2026-03"
+)
+_NAT = _Reference(usd=0.045, source="secondary (usage.ai, us-east-1); traffic is not counted", date="2026-05")
+_IPV4 = _Reference(usd=0.005, source="secondary (factualminds.com, us-east-1)", date="2026-06")
+_GP3 = _Reference(usd=0.08, source="list price, secondary, us-east-1", date="2026", hours=HOURS_PER_MONTH)
+_LOGS = _Reference(usd=None, source="billed by usage: depends on what the control plane logs", date="")
 _FSX = {
-    125: _Reference(
-        usd=0.145, source="FSx for Lustre 125 MB/s/TiB, secondary source", date="2026", hours=HOURS_PER_MONTH
-    )
+    125: _Reference(usd=0.145, source="secondary (c3x.dev), us-east-1", date="2026", hours=HOURS_PER_MONTH)
 }
 _FSX_UNKNOWN = _Reference(
-    usd=None, source="not confirmed for this throughput", date="", hours=HOURS_PER_MONTH
+    usd=None,
+    source="not confirmed for this throughput; set prices.weightCache (USD per GB-month)",
+    date="",
+    hours=HOURS_PER_MONTH,
 )
 
 PART_NAMES = (
-    "gpuNodes", "systemNodes", "controlPlane", "weightCache", "natGateway", "publicIpv4", "rootVolumes", "logs",
-)  # fmt: skip
+    "gpuNodes",
+    "systemNodes",
+    "controlPlane",
+    "weightCache",
+    "natGateway",
+    "publicIpv4",
+    "rootVolumes",
+    "logs",
+)
 
 
 def price(settings: Deployment, gpu_type: InstanceType, system_type: InstanceType) -> Price:
@@ -73,14 +83,15 @@ def price(settings: Deployment, gpu_type: InstanceType, system_type: InstanceTyp
     platform = settings.platform
     system = platform.system_nodes
     gateways = 1 if isinstance(platform.network, NewNetwork) else 0
-    weights = settings.weights
-    volumes = ROOT_VOLUME_GIB * (system.count + settings.gpu_nodes.count)
+    weights, gpus = settings.weights, settings.gpu_nodes.count
+    volumes = ROOT_VOLUME_GIB * (system.count + gpus)
     cache = _FSX.get(weights.throughput_per_tib, _FSX_UNKNOWN)
+    lustre = f"FSx for Lustre, {weights.throughput_per_tib} MB/s/TiB"
     rows = (
-        ("gpuNodes", f"{gpu_type.name}, on demand", settings.gpu_nodes.count, "node-hour", _instance(gpu_type)),
+        ("gpuNodes", f"{gpu_type.name}, on demand", gpus, "node-hour", _instance(gpu_type)),
         ("systemNodes", f"{system_type.name}, on demand", system.count, "node-hour", _instance(system_type)),
         ("controlPlane", "EKS control plane", 1, "hour", _CONTROL_PLANE),
-        ("weightCache", f"FSx for Lustre, {weights.throughput_per_tib} MB/s/TiB", weights.capacity_gib, "GB-month", cache),
+        ("weightCache", lustre, weights.capacity_gib, "GB-month", cache),
         ("natGateway", "NAT gateway", gateways, "hour", _NAT),
         ("publicIpv4", "public IPv4 address", gateways, "hour", _IPV4),
         ("rootVolumes", "gp3 root volumes", volumes, "GB-month", _GP3),
@@ -121,7 +132,7 @@ def _part(
 def _instance(kind: InstanceType) -> _Reference:
     if kind.usd_per_hour is None:
         return _Reference(usd=None, source="not listed in the price table", date="")
-    return _Reference(usd=kind.usd_per_hour, source=f"{PRICE_SOURCE}, {PRICE_REGION}", date=PRICE_DATE)
+    return _Reference(usd=kind.usd_per_hour, source=f"{PRICE_SOURCE}, {PRICE_REGION}", date=kind.price_date)
 
 
 def _sum(parts: tuple[PricePart, ...]) -> Price:

@@ -1,7 +1,128 @@
-"""What is wrong with a stack file, told so that it can be mended."""
+"""What is wrong with a stack file, told so that it can be mended.
+
+It says where, what was given, what is allowed and what to type. `schema.py` and the rules find them.
+"""
 
 from __future__ import annotations
 
+import shlex
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+PREFIX = "deployment"
+WIDTH = 100
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mend:
+    """One change that helps: set the value at `path`, or remove it where `value` is None."""
+
+    path: Path
+    value: object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One problem. `path`: below `deployment`, in the file's spelling; `given`: None if it is missing."""
+
+    path: Path
+    given: object
+    allowed: str
+    mends: tuple[Mend, ...]
+
 
 class SettingsError(Exception):
-    """A stack file that is refused: one message that names every problem of it."""
+    """A stack file that is refused: its message names every problem of the file."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__(render(problems))
+        self.problems = tuple(problems)
+
+
+def dotted(path: Path) -> str:
+    """`("platform", "publicAccessCidrs", 0)` as `platform.publicAccessCidrs[0]`."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text.removeprefix(".")
+
+
+def config_command(mend: Mend) -> str:
+    """The `pulumi config` command that makes the change."""
+    where = f"--path '{PREFIX}.{dotted(mend.path)}'"
+    return (
+        f"pulumi config rm {where}"
+        if mend.value is None
+        else f"pulumi config set {where} {_shell(mend.value)}"
+    )
+
+
+def api_key_command(_: Mend) -> str:
+    """The key is a configuration value of its own, and secret."""
+    return 'pulumi config set --secret apiKey "$(openssl rand -hex 32)"'
+
+
+def render(problems: Iterable[Problem], command: Callable[[Mend], str] = config_command) -> str:
+    """All problems as one text; a command stands on one line of its own, so that it can be copied."""
+    listed = tuple(problems)
+    heading = "1 setting must be mended" if len(listed) == 1 else f"{len(listed)} settings must be mended"
+    lines = [f"{heading} before anything is created:"]
+    for number, problem in enumerate(listed, start=1):
+        own_key = problem.path == API_KEY
+        lines += ["", f"{number}. {dotted(problem.path) if own_key else f'{PREFIX}.{dotted(problem.path)}'}"]
+        lines += _labelled("given", "nothing" if problem.given is None else _shorten(problem.given))
+        lines += _labelled("allowed", problem.allowed)
+        for mend in problem.mends:
+            lines.append(f"   type:    {api_key_command(mend) if mend.path == API_KEY else command(mend)}")
+    return "\n".join(lines)
+
+
+API_KEY: Path = ("apiKey",)
+
+
+def touches(path: Path, other: Path) -> bool:
+    """Whether one path lies inside the other."""
+    length = min(len(path), len(other))
+    return path[:length] == other[:length]
+
+
+def value_at(raw: object, path: Path) -> object:
+    """The value that stands at `path` in the file, None if there is none."""
+    for step in path:
+        if isinstance(raw, Mapping):
+            raw = raw.get(step)
+        elif (
+            isinstance(raw, Sequence)
+            and not isinstance(raw, str)
+            and isinstance(step, int)
+            and step < len(raw)
+        ):
+            raw = raw[step]
+        else:
+            return None
+    return raw
+
+
+def _labelled(label: str, text: str) -> list[str]:
+    start = f"   {label + ':':<9}"
+    return [
+        line
+        for part in text.splitlines()
+        for line in textwrap.wrap(
+            part,
+            WIDTH,
+            initial_indent=start if part == text.splitlines()[0] else " " * 12,
+            subsequent_indent=" " * 12,
+        )
+    ]
+
+
+def _shorten(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."
+
+
+def _shell(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else shlex.quote(str(value))

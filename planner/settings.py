@@ -1,8 +1,8 @@
 """What a user writes under `vllm-multinode:deployment` in `Pulumi.<stack>.yaml`.
 
-One frozen tree of models. It checks every value by itself; rules that join several values stand in `rules.py`,
-and `problems.py` turns both into one message. Secrets (`apiKey`, `huggingFaceToken`) are configuration keys of their
-own: nested in this object they would make all of it secret.
+One frozen tree of models. It checks every value by itself; rules that join several values stand in
+`rules.py`, and `problems.py` turns both into one message. Secrets (`apiKey`, `huggingFaceToken`) are
+configuration keys of their own: nested in this object they would make all of it secret.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class NewNetwork(Section):
 
 
 class ExistingNetwork(Section):
-    """A VPC that is there already. The subnets need a route to the internet (NAT) or the endpoints of the AWS APIs."""
+    """A VPC that is there already. Its subnets need a route to the internet (NAT) or endpoints of AWS."""
 
     kind: Literal["existing"]
     vpc_id: Annotated[str, StringConstraints(pattern=r"^vpc-[0-9a-f]{8,17}$")]
@@ -45,7 +45,7 @@ class ExistingNetwork(Section):
 
 
 class SystemNodes(Section):
-    """CPU nodes for DNS, operators and weight staging (8 CPU, 16 GiB), in the GPU nodes' availability zone."""
+    """CPU nodes for DNS, operators and weight staging (8 CPU, 16 GiB), in the GPU nodes' zone."""
 
     instance_type: Annotated[str, AfterValidator(checks.system_instance_type)] = "c6in.4xlarge"
     count: Annotated[int, Field(ge=1, le=10)] = 2
@@ -80,7 +80,7 @@ class EfaFabric(Section):
 
 
 class OnDemandPurchase(Section):
-    """Billed by the second at the public price, launched if the zone has capacity, in a cluster placement group."""
+    """Billed by the second at the public price, if the zone has capacity, in a cluster placement group."""
 
     kind: Literal["on_demand"] = "on_demand"
 
@@ -98,7 +98,7 @@ class FsxWeights(Section):
 
 
 class Staging(Section):
-    """The Job that fills the cache. `package_index`: where its hash-locked wheels come from, pip's default if unset."""
+    """The Job that fills the cache. `package_index`: where its wheels come from, pip's default if unset."""
 
     image: PinnedImage = (
         "public.ecr.aws/docker/library/python:3.12-slim"
@@ -109,7 +109,7 @@ class Staging(Section):
 
 
 class Serving(Section):
-    """vLLM. Parallelism left out is chosen by the planner; `max_model_len` is in tokens of prompt and answer."""
+    """vLLM. Parallelism left out is chosen by the planner; `max_model_len` counts prompt and answer."""
 
     image: PinnedImage = "public.ecr.aws/deep-learning-containers/vllm:0.27.1-gpu-py312-cu130-ubuntu22.04-ec2"
     vllm_version: Annotated[str, AfterValidator(checks.vllm_version)] = "0.27.1"
@@ -125,8 +125,8 @@ class Serving(Section):
 class Chart(Section):
     """A Helm chart: where it comes from, and whether it is installed or the cluster has it already.
 
-    `chart` may be a folder or an `oci://` reference, for mirrors and clusters without internet; `image` replaces the
-    chart's image repository.
+    `chart` may be a folder or an `oci://` reference, for mirrors and clusters without internet; `image`
+    replaces the chart's image repository.
     """
 
     install: bool = True

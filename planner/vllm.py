@@ -1,7 +1,8 @@
 """The vLLM command line and environment of the leader and of the workers.
 
 `$(LWS_...)` stays as text: Kubernetes replaces it with what the LeaderWorkerSet operator injects. The image's
-entrypoint is `vllm serve`, so the arguments start with the model's path. The API key is the component's to add.
+entrypoint is `vllm serve`, so the arguments start with the model's path. The API key is the component's to
+add.
 """
 
 from __future__ import annotations
@@ -54,10 +55,10 @@ def model_directory(repository: str, revision: str) -> str:
 
 
 def commands(settings: Deployment, model: Model, shape: Parallelism) -> tuple[Command, Command]:
-    """Leader and worker. They differ in their last arguments: the leader serves HTTP, a worker is headless."""
+    """Leader and worker. They differ at the end: the leader serves HTTP, a worker is headless."""
     shared = _arguments(settings, model, shape)
     environment = _environment()
-    leader = (*shared, "--host=0.0.0.0", f"--port={PORT}")
+    leader = (*shared, "--host", "0.0.0.0", "--port", str(PORT))  # noqa: S104 (inside the pod; a policy guards it)
     return Command(args=leader, env=environment), Command(args=(*shared, "--headless"), env=environment)
 
 
@@ -66,29 +67,31 @@ def _arguments(settings: Deployment, model: Model, shape: Parallelism) -> tuple[
     multi_node: tuple[str, ...] = ()
     if settings.gpu_nodes.count > 1:
         multi_node = (
-            "--nnodes=$(LWS_GROUP_SIZE)",
-            "--node-rank=$(LWS_WORKER_INDEX)",
-            "--master-addr=$(LWS_LEADER_ADDRESS)",
-            f"--master-port={MASTER_PORT}",
-            f"--distributed-timeout-seconds={DISTRIBUTED_TIMEOUT_SECONDS}",
-        )
+            "--nnodes", "$(LWS_GROUP_SIZE)",
+            "--node-rank", "$(LWS_WORKER_INDEX)",
+            "--master-addr", "$(LWS_LEADER_ADDRESS)",
+            "--master-port", str(MASTER_PORT),
+            "--distributed-timeout-seconds", str(DISTRIBUTED_TIMEOUT_SECONDS),
+        )  # fmt: skip
     return (
         f"{WEIGHTS_MOUNT}/{model_directory(model.repository, settings.weights.revision)}",
-        f"--served-model-name={model.repository}",
-        f"--tensor-parallel-size={shape.tensor}",
-        f"--pipeline-parallel-size={shape.pipeline}",
-        # Not Ray: the images no longer hold it, and its ranks break pipeline parallel (vllm-project/vllm#41287).
-        "--distributed-executor-backend=mp",
+        "--served-model-name", model.repository,
+        "--tensor-parallel-size", str(shape.tensor),
+        "--pipeline-parallel-size", str(shape.pipeline),
+        # Not Ray: the images no longer hold it, and its ranks break pipeline parallel
+        # (vllm-project/vllm#41287).
+        "--distributed-executor-backend", "mp",
         *multi_node,
         *model.flags,
-        f"--max-model-len={serving.max_model_len}",
-        f"--max-num-seqs={serving.max_num_seqs}",
-        f"--max-num-batched-tokens={serving.max_num_batched_tokens}",
-        f"--gpu-memory-utilization={serving.gpu_memory_utilization:g}",
-        # Sequential reads into the page cache, shared by the node's ranks: mmap's small reads take minutes more.
-        "--safetensors-load-strategy=prefetch",
-        f"--shutdown-timeout={SHUTDOWN_TIMEOUT_SECONDS}",
-    )
+        "--max-model-len", str(serving.max_model_len),
+        "--max-num-seqs", str(serving.max_num_seqs),
+        "--max-num-batched-tokens", str(serving.max_num_batched_tokens),
+        "--gpu-memory-utilization", f"{serving.gpu_memory_utilization:g}",
+        # Sequential reads into the page cache, shared by the node's ranks: mmap's small reads take minutes
+        # more.
+        "--safetensors-load-strategy", "prefetch",
+        "--shutdown-timeout", str(SHUTDOWN_TIMEOUT_SECONDS),
+    )  # fmt: skip
 
 
 def _environment() -> tuple[EnvVar, ...]:

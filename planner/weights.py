@@ -1,7 +1,7 @@
 """Bytes of weights: of a whole checkpoint, and of one GPU of one pipeline stage.
 
-vLLM splits attention heads, experts, dense layers, embeddings and the output head over the tensor-parallel ranks;
-MLA's down projections, the expert router and (in data mode) the vision tower are whole on every rank.
+vLLM splits attention heads, experts, dense layers, embeddings and the output head over the tensor-parallel
+ranks; MLA's down projections, the expert router and (in data mode) the vision tower are whole on every rank.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def stage_bytes(model: Model, tensor_parallel: int, pipeline_parallel: int) -> t
 
 
 def checkpoint_bytes(model: Model) -> float:
-    """Bytes of the checkpoint as its architecture gives them: one rank, one stage, without vLLM's own copies."""
+    """Bytes of the checkpoint as its architecture gives them, without vLLM's own copies."""
     architecture = model.architecture
     copies = architecture.layers * architecture.attention.runtime_copies() * model.other_bytes
     return stage_bytes(model, 1, 1)[0] - copies
