@@ -85,10 +85,9 @@ def plan(raw: Mapping[str, object], *, api_key_given: bool) -> Plan:
 
 def check(raw: Mapping[str, object], rules: tuple[Rule, ...], *, api_key_given: bool) -> Facts:
     """The settings, if every value is allowed and every rule holds; raises SettingsError if not."""
-    settings, problems = schema.read(raw)
+    settings, problems, replaced = schema.read(raw)
     facts = Facts(settings=settings, api_key_given=api_key_given)
-    refused = tuple(problem.path for problem in problems)
-    found = (*problems, *broken(rules, facts, refused))
+    found = (*problems, *broken(rules, facts, replaced))
     if found:
         raise SettingsError(found)
     return facts

@@ -17,6 +17,8 @@ from planner.problems import API_KEY, Mend, Path, Problem, touches
 from planner.settings import Deployment
 
 DEFAULT_IMAGE = "public.ecr.aws/deep-learning-containers/vllm:0.27.1-gpu-py312-cu130-ubuntu22.04-ec2"
+DEFAULT_KUBERNETES = "1.35"
+DEFAULT_AMI_RELEASE = "1.35.6-20260818"
 # What one node reads over its one IP interface (100 Gb/s): more file system throughput does not help it.
 NODE_BYTES_PER_SECOND = 12.5e9
 
@@ -55,10 +57,10 @@ def path(text: str) -> Path:
     return tuple(text.split("."))
 
 
-def broken(rules: tuple[Rule, ...], facts: Facts, refused: tuple[Path, ...]) -> Iterator[Problem]:
-    """What the rules find, leaving out those that read a refused setting."""
+def broken(rules: tuple[Rule, ...], facts: Facts, replaced: tuple[Path, ...]) -> Iterator[Problem]:
+    """What the rules find, leaving out those that read a setting which an example replaced."""
     for rule in rules:
-        if not any(touches(read, other) for read in rule.reads for other in refused):
+        if not any(touches(read, other) for read in rule.reads for other in replaced):
             yield from rule.check(facts)
 
 
@@ -74,18 +76,24 @@ def zone_in_region(facts: Facts) -> Iterator[Problem]:
 def ami_matches_kubernetes(facts: Facts) -> Iterator[Problem]:
     """A node's kubelet is of the control plane's minor version."""
     platform = facts.settings.platform
-    releases = {
-        "platform.systemNodes.amiRelease": platform.system_nodes.ami_release,
-        "gpuNodes.amiRelease": facts.settings.gpu_nodes.ami_release,
-    }
-    for where, release in releases.items():
-        if checks.version(release)[:2] != checks.version(platform.kubernetes_version):
-            minor = ".".join(release.split(".")[:2])
+    wanted = platform.kubernetes_version
+    releases = (
+        ("platform.systemNodes.amiRelease", platform.system_nodes.ami_release, "standard"),
+        ("gpuNodes.amiRelease", facts.settings.gpu_nodes.ami_release, "nvidia"),
+    )
+    for where, release, variant in releases:
+        if checks.version(release)[:2] != checks.version(wanted):
+            parameter = (
+                f"optimized-ami/{wanted}/amazon-linux-2023/x86_64/{variant}/recommended/release_version"
+            )
+            release_mend = Mend(path(where), DEFAULT_AMI_RELEASE)
+            platform_mend = Mend(path("platform.kubernetesVersion"), DEFAULT_KUBERNETES)
             yield Problem(
                 path=path(where),
                 given=release,
-                allowed=f"a release for Kubernetes {platform.kubernetes_version}, the platform's version",
-                mends=(Mend(path("platform.kubernetesVersion"), minor),),
+                allowed=f"a release for Kubernetes {wanted}, the platform's version; the newest is in "
+                f"aws ssm get-parameter --name /aws/service/eks/{parameter}",
+                mends=(*((platform_mend,) if wanted != DEFAULT_KUBERNETES else ()), release_mend),
             )
 
 

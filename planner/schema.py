@@ -59,8 +59,8 @@ _ALLOWED = {
 }
 
 
-def read(raw: Mapping[str, object]) -> tuple[Deployment, tuple[Problem, ...]]:
-    """The settings and no problems; or what is wrong, with examples in place of the refused values.
+def read(raw: Mapping[str, object]) -> tuple[Deployment, tuple[Problem, ...], tuple[Path, ...]]:
+    """The settings, what is wrong with the file, and which values were replaced by examples because of that.
 
     The replaced settings let the rules that join several values look at what is sound, so that one run names
     every problem of the file.
@@ -68,55 +68,59 @@ def read(raw: Mapping[str, object]) -> tuple[Deployment, tuple[Problem, ...]]:
     if not isinstance(raw, Mapping):
         raw = {}
     try:
-        return Deployment.model_validate(raw), ()
+        return Deployment.model_validate(raw), (), ()
     except ValidationError as error:
         details = error.errors(include_url=False)
     found = tuple(_describe(raw, detail) for detail in details)
     # A list that lost a refused entry is "too short" as well: one of the two messages is enough.
     inner = tuple(problem.path[:-1] for problem in found if isinstance(problem.path[-1], int))
     problems = tuple(problem for problem in found if problem.path not in inner)
-    return _with_examples(raw, tuple(problem.path for problem in problems)), problems
+    settings, replaced = _with_examples(raw, [problem.path for problem in problems])
+    return settings, problems, replaced
 
 
-def _with_examples(raw: Mapping[str, object], refused: tuple[Path, ...]) -> Deployment:
-    """Replace refused values; where the rest is still not enough, replace the sections around them."""
+def _with_examples(raw: Mapping[str, object], refused: list[Path]) -> tuple[Deployment, tuple[Path, ...]]:
+    """Replace refused values; where that is not enough, replace the sections around them too."""
     mended: dict[str, Any] = copy.deepcopy(dict(raw))
+    replaced: list[Path] = []
     while True:
         for path in refused:
+            while path in replaced:
+                path = path[:-1]
             _replace(mended, path)
+            replaced.append(path)
         try:
-            return Deployment.model_validate(mended)
+            return Deployment.model_validate(mended), tuple(replaced)
         except ValidationError as error:
-            locations = [_path_in_file(mended, detail["loc"]) for detail in error.errors()]
-            refused = tuple(path[:-1] for path in locations)
+            refused = [_path_in_file(mended, detail["loc"]) for detail in error.errors()]
 
 
 def _describe(raw: Mapping[str, object], detail: ErrorDetails) -> Problem:
     path = _path_in_file(raw, detail["loc"])
     given = None if detail["type"] == "missing" else value_at(raw, path)
     if detail["type"] == "extra_forbidden":
-        section = _section(raw, path[:-1]) or Deployment
-        known = tuple(field.alias or name for name, field in section.model_fields.items())
-        meant = closest(str(path[-1]), known)
-        hint = f"; did you mean {meant}?" if meant else "."
-        moved = (
-            () if meant is None or isinstance(given, Mapping | list) else (Mend((*path[:-1], meant), given),)
-        )
-        return Problem(
-            path=path,
-            given=given,
-            allowed=f"no such key{hint} Known here: {', '.join(known)}",
-            mends=(Mend(path, None), *moved),
-        )
+        return _unknown_key(raw, path, given)
     if detail["type"].startswith("union_tag"):
-        kinds = [kind.strip("' ") for kind in str(detail["ctx"].get("expected_tags", "")).split(",")]
-        kinds = kinds if kinds != [""] else _kinds(raw, path)
-        mend = Mend((*path, "kind"), kinds[0])
-        return Problem(
-            path=(*path, "kind"), given=value_at(given, ("kind",)), allowed=" or ".join(kinds), mends=(mend,)
-        )
+        kinds = _kinds(raw, path)
+        kind = (*path, "kind")
+        mends = (Mend(kind, kinds[0]),)
+        return Problem(path=kind, given=value_at(raw, kind), allowed=" or ".join(kinds), mends=mends)
     allowed, value = _allowed(raw, path, detail)
     return Problem(path=path, given=given, allowed=allowed, mends=_mends(path, value))
+
+
+def _unknown_key(raw: Mapping[str, object], path: Path, given: object) -> Problem:
+    section = _section(raw, path[:-1]) or Deployment
+    known = tuple(field.alias or name for name, field in section.model_fields.items())
+    meant = closest(str(path[-1]), known)
+    hint = f"; did you mean {meant}?" if meant else "."
+    mends = [Mend(path, None)]
+    field = _member(section, meant) if meant is not None else None
+    # The value may have been meant for that key, unless a whole section stands there.
+    if meant is not None and field is not None and not _sections(field.annotation):
+        mends.append(Mend((*path[:-1], meant), given))
+    allowed = f"no such key{hint} Known here: {', '.join(known)}"
+    return Problem(path=path, given=given, allowed=allowed, mends=tuple(mends))
 
 
 def _allowed(raw: Mapping[str, object], path: Path, detail: ErrorDetails) -> tuple[str, object]:
