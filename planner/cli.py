@@ -16,6 +16,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 import yaml
 from rich.console import Console, RenderableType
+from rich.text import Text
 
 from planner import report
 from planner.alternatives import alternatives
@@ -106,7 +107,8 @@ def fit(
         **report.fit_data(found),
         "alternatives": [report.alternative_data(item) for item in others],
     }
-    tables = (*report.render_fit(found), *(report.render_alternatives(others) if others else ()))
+    title = report.heading(facts.model, facts.instance, facts.settings.gpu_nodes.count)
+    tables = (Text(title), *report.render_fit(found), *(report.render_alternatives(others) if others else ()))
     _print(data, tables, as_json=as_json)
     if not found.fits:
         raise typer.Exit(DOES_NOT_FIT)

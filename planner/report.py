@@ -11,7 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from planner.alternatives import Alternative
+from planner.hardware import InstanceType
 from planner.memory import Fit
+from planner.models import Model
 from planner.plan import Plan
 from planner.pricing import Price, PricePart
 
@@ -20,9 +22,7 @@ WIDTH = 100
 
 def render(plan: Plan) -> tuple[RenderableType, ...]:
     """Memory by stage and price by part, for a rich console."""
-    title = (
-        f"{plan.model.title} ({plan.model.precision}), {plan.settings.gpu_nodes.count} x {plan.instance.name}"
-    )
+    title = heading(plan.model, plan.instance, plan.settings.gpu_nodes.count)
     if plan.serving is None:
         head: tuple[RenderableType, ...] = (Text(f"{title}: paused, nothing is served"),)
     else:
@@ -37,6 +37,11 @@ def render(plan: Plan) -> tuple[RenderableType, ...]:
     return (*head, loading, Text(), *render_price(plan.price))
 
 
+def heading(model: Model, instance: InstanceType, nodes: int) -> str:
+    """What runs on what, in one line."""
+    return f"{model.title} ({model.precision}) on {nodes} x {instance.name}"
+
+
 def render_fit(fit: Fit) -> tuple[RenderableType, ...]:
     """A table of GiB per GPU for each pipeline stage, and what follows for requests."""
     table = _table("stage", "layers", "weights", "overhead", "KV cache", "not used", "KV tokens", left=0)
@@ -47,8 +52,8 @@ def render_fit(fit: Fit) -> tuple[RenderableType, ...]:
             str(stage.stage), str(stage.layers), *(f"{value:.1f}" for value in gib), f"{stage.kv_tokens:,}"
         )
     split = f"tensor parallel {fit.tensor_parallel} x pipeline parallel {fit.pipeline_parallel}"
-    heading = Text(f"GiB per GPU of {fit.usable_gib:.2f}, {split}")
-    return heading, table, Text(f"{verdict(fit)}\n")
+    caption = Text(f"GiB per GPU of {fit.usable_gib:.2f}, {split}")
+    return caption, table, Text(f"{verdict(fit)}\n")
 
 
 def verdict(fit: Fit) -> str:

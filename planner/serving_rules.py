@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from planner import alternatives, memory, parallelism
 from planner.alternatives import Alternative
+from planner.checks import version
 from planner.memory import Fit, Load
 from planner.parallelism import Parallelism
 from planner.problems import Mend, Path, Problem
@@ -15,6 +17,7 @@ TENSOR = path("serving.tensorParallel")
 PIPELINE = path("serving.pipelineParallel")
 LENGTH = path("serving.maxModelLen")
 NAMED_ALTERNATIVES = 3
+DEFAULT_LEADER_WORKER_SET = "0.10.0"
 
 
 def shape_of(facts: Facts) -> Parallelism | None:
@@ -51,7 +54,7 @@ def tensor_divides_heads(facts: Facts) -> Iterator[Problem]:
 
 
 def parallelism_uses_every_gpu(facts: Facts) -> Iterator[Problem]:
-    """Tensor x pipeline parallel is the number of GPUs; a tensor group straddles no node."""
+    """Tensor x pipeline parallel is the number of GPUs; a tensor group fills nodes or lies inside one."""
     settings = facts.settings
     tensor, pipeline = settings.serving.tensor_parallel, settings.serving.pipeline_parallel
     nodes = settings.gpu_nodes.count
@@ -127,6 +130,19 @@ def batch_holds_sequences(facts: Facts) -> Iterator[Problem]:
         )
 
 
+def operator_restarts_after_start(facts: Facts) -> Iterator[Problem]:
+    """Before 0.8 the operator can only recreate a group whose images are still being pulled, for ever."""
+    given = facts.settings.charts.leader_worker_set.version
+    if given is not None and not (re.match(r"v?\d+\.\d+\.\d+", given) and version(given) >= (0, 8)):
+        place = path("charts.leaderWorkerSet.version")
+        yield Problem(
+            path=place,
+            given=given,
+            allowed=f"0.8.0 or newer, as {DEFAULT_LEADER_WORKER_SET}",
+            mends=(Mend(place, DEFAULT_LEADER_WORKER_SET),),
+        )
+
+
 def _mends(facts: Facts, found: tuple[Alternative, ...]) -> tuple[Mend, ...]:
     """More nodes of the same type if that helps, else the cheapest alternative."""
     same = [item for item in found if item.instance is facts.instance]
@@ -158,6 +174,7 @@ SPLIT_RULES: tuple[Rule, ...] = (
     Rule(tensor_divides_heads, (path("model"), TENSOR)),
     Rule(parallelism_uses_every_gpu, _SPLIT),
     Rule(length_within_context, (path("model"), LENGTH)),
+    Rule(operator_restarts_after_start, (path("charts.leaderWorkerSet.version"),)),
     Rule(batch_holds_sequences, (path("serving.maxNumBatchedTokens"), path("serving.maxNumSeqs"))),
 )
 FIT_RULES: tuple[Rule, ...] = (Rule(model_fits, _MEMORY), Rule(length_fits_cache, _MEMORY))

@@ -30,6 +30,7 @@ class Bad:
 
 IMAGE = "public.ecr.aws/deep-learning-containers/vllm:0.27.1-gpu-py312-cu130-ubuntu22.04-ec2"
 SLOW = {"kind": "fsx", "revision": "0" * 40, "capacityGib": 1200, "throughputPerTib": 125}
+LWS_0_7 = {"leaderWorkerSet": {"install": False, "version": "0.7.0"}}
 OLD = {"vllmVersion": "0.17.0", "image": "example.org/vllm:0.17.0"}
 CIDRS = "platform.publicAccessCidrs"
 INSTANCE = "gpuNodes.instanceType"
@@ -148,6 +149,9 @@ BAD_VALUES = [
         "at least maxNumSeqs, 2048",
         "set @ 8192",
         named="serving.maxNumBatchedTokens",
+    ),
+    Bad(
+        "old operator", "charts", LWS_0_7, "0.8.0 or newer", "set @ 0.10.0", "charts.leaderWorkerSet.version"
     ),
     Bad("all of the memory", "serving.gpuMemoryUtilization", 0.99, "0.5 to 0.98", "set @ 0.9"),
     Bad("price of no part", "prices.gpuNode", 50.0, "a part: gpuNodes", "rm @"),
