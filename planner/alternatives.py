@@ -38,9 +38,7 @@ class Alternative:
 def alternatives(model: Model, load: Load) -> tuple[Alternative, ...]:
     """For each instance type the smallest count that fits: by price, unknown prices last."""
     found = [found for instance in GPU_TYPES.values() for found in _smallest(model, instance, load)]
-    return tuple(
-        sorted(found, key=lambda item: (item.usd_per_hour is None, item.usd_per_hour or 0.0, item.nodes))
-    )
+    return tuple(sorted(found, key=lambda item: (item.usd_per_hour is None, item.usd_per_hour or 0.0, item.nodes)))
 
 
 def study(model: Model, instance: InstanceType, nodes: int, load: Load) -> Fit | None:

@@ -64,9 +64,7 @@ ModelName = Annotated[str | None, typer.Option("--model", help="A model of the c
 Instance = Annotated[str | None, typer.Option("--instance-type", help="GPU instance type, as p5.48xlarge.")]
 Nodes = Annotated[int | None, typer.Option("--nodes", help="Number of GPU nodes.")]
 Tensor = Annotated[int | None, typer.Option("--tensor-parallel", help="Chosen by the planner if left out.")]
-Pipeline = Annotated[
-    int | None, typer.Option("--pipeline-parallel", help="Chosen by the planner if left out.")
-]
+Pipeline = Annotated[int | None, typer.Option("--pipeline-parallel", help="Chosen by the planner if left out.")]
 Utilization = Annotated[float | None, typer.Option("--gpu-memory-utilization", help="Share that vLLM takes.")]
 Length = Annotated[int | None, typer.Option("--max-model-len", help="Tokens of prompt and answer.")]
 Sequences = Annotated[int | None, typer.Option("--max-num-seqs", help="Requests running at once.")]
@@ -96,9 +94,7 @@ def fit(
     facts = _facts(stack_file, (*shape, *load))
     found = fit_of(facts)
     if found is None:
-        _refuse(
-            "gpuNodes.count is 0: a paused stack serves nothing, so there is nothing to fit (try --nodes 2)"
-        )
+        _refuse("gpuNodes.count is 0: a paused stack serves nothing, so there is nothing to fit (try --nodes 2)")
     others = () if found.fits else alternatives(facts.model, Load.of(facts.settings.serving))
     data = {
         "model": facts.model.name,

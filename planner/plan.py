@@ -101,9 +101,7 @@ def decide(facts: Facts) -> Plan:
         instance=facts.instance,
         weights=_weights_plan(facts),
         serving=_serving_plan(facts),
-        price=pricing.price(
-            settings, facts.instance, SYSTEM_TYPES[settings.platform.system_nodes.instance_type]
-        ),
+        price=pricing.price(settings, facts.instance, SYSTEM_TYPES[settings.platform.system_nodes.instance_type]),
     )
 
 

@@ -86,12 +86,7 @@ def value_at(raw: object, path: Path) -> object:
     for step in path:
         if isinstance(raw, Mapping):
             raw = raw.get(step)
-        elif (
-            isinstance(raw, Sequence)
-            and not isinstance(raw, str)
-            and isinstance(step, int)
-            and step < len(raw)
-        ):
+        elif isinstance(raw, Sequence) and not isinstance(raw, str) and isinstance(step, int) and step < len(raw):
             raw = raw[step]
         else:
             return None

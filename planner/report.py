@@ -28,12 +28,8 @@ def render(plan: Plan) -> tuple[RenderableType, ...]:
     else:
         head = (Text(title), *render_fit(plan.serving.fit))
     seconds = plan.weights.expected_load_seconds
-    load = (
-        f"Weights: {plan.weights.size_bytes / 1e9:.0f} GB at {plan.weights.throughput_mb_per_second:.0f} MB/s"
-    )
-    loading = (
-        Text(f"{load}, read by all nodes in about {seconds / 60:.0f} min") if plan.serving else Text(load)
-    )
+    load = f"Weights: {plan.weights.size_bytes / 1e9:.0f} GB at {plan.weights.throughput_mb_per_second:.0f} MB/s"
+    loading = Text(f"{load}, read by all nodes in about {seconds / 60:.0f} min") if plan.serving else Text(load)
     return (*head, loading, Text(), *render_price(plan.price))
 
 
@@ -48,9 +44,7 @@ def render_fit(fit: Fit) -> tuple[RenderableType, ...]:
     for stage in fit.stages:
         unused = fit.usable_gib - stage.weights_gib - stage.overhead_gib - stage.kv_gib
         gib = (stage.weights_gib, stage.overhead_gib, stage.kv_gib, unused)
-        table.add_row(
-            str(stage.stage), str(stage.layers), *(f"{value:.1f}" for value in gib), f"{stage.kv_tokens:,}"
-        )
+        table.add_row(str(stage.stage), str(stage.layers), *(f"{value:.1f}" for value in gib), f"{stage.kv_tokens:,}")
     split = f"tensor parallel {fit.tensor_parallel} x pipeline parallel {fit.pipeline_parallel}"
     caption = Text(f"GiB per GPU of {fit.usable_gib:.2f}, {split}")
     return caption, table, Text(f"{verdict(fit)}\n")
@@ -89,9 +83,7 @@ def render_alternatives(found: Iterable[Alternative]) -> tuple[RenderableType, .
 
 def plain_text(parts: Iterable[RenderableType]) -> str:
     """Rendered without colours or control sequences, at most 100 columns wide: for logs and diagnostics."""
-    console = Console(
-        file=io.StringIO(), width=WIDTH, color_system=None, force_terminal=False, legacy_windows=False
-    )
+    console = Console(file=io.StringIO(), width=WIDTH, color_system=None, force_terminal=False, legacy_windows=False)
     console.print(*parts, sep="\n")
     assert isinstance(console.file, io.StringIO)  # noqa: S101 (narrows the type for mypy)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())

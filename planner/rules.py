@@ -83,9 +83,7 @@ def ami_matches_kubernetes(facts: Facts) -> Iterator[Problem]:
     )
     for where, release, variant in releases:
         if checks.version(release)[:2] != checks.version(wanted):
-            parameter = (
-                f"optimized-ami/{wanted}/amazon-linux-2023/x86_64/{variant}/recommended/release_version"
-            )
+            parameter = f"optimized-ami/{wanted}/amazon-linux-2023/x86_64/{variant}/recommended/release_version"
             release_mend = Mend(path(where), DEFAULT_AMI_RELEASE)
             platform_mend = Mend(path("platform.kubernetesVersion"), DEFAULT_KUBERNETES)
             yield Problem(
@@ -194,9 +192,7 @@ def prices_are_of_parts(facts: Facts) -> Iterator[Problem]:
             place: Path = ("prices", name)
             meant = checks.closest(name, pricing.PART_NAMES)
             mends = (Mend(place, None), *((Mend(("prices", meant), usd),) if meant else ()))
-            yield Problem(
-                path=place, given=usd, allowed=f"a part: {', '.join(pricing.PART_NAMES)}", mends=mends
-            )
+            yield Problem(path=place, given=usd, allowed=f"a part: {', '.join(pricing.PART_NAMES)}", mends=mends)
 
 
 def load_seconds(facts: Facts) -> float:

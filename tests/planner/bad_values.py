@@ -118,9 +118,7 @@ BAD_VALUES = [
     Bad("denied 0.22.0", VERSION, "0.22.0", "0.22.0", "set @ 0.27.1"),
     Bad("denied 0.28.0", VERSION, "0.28.0", "0.28.0", "set @ 0.27.1"),
     Bad("nightly build", VERSION, "0.28.0rc1", "a released version", "set @ 0.27.1"),
-    Bad(
-        "older than the model", "serving", OLD, "0.19.1 or newer for Kimi-K2.5", "set @ 0.27.1", named=VERSION
-    ),
+    Bad("older than the model", "serving", OLD, "0.19.1 or newer for Kimi-K2.5", "set @ 0.27.1", named=VERSION),
     Bad("image of another version", VERSION, "0.33.0", "0.27.1, the version in the tag", "set @ 0.27.1"),
     Bad("name that is no DNS label", "name", "Kimi_K25", "a DNS label", "set @ kimi-k25"),
     Bad("name too long", "name", "k" * 52, "at most 51 characters", f"set @ {'k' * 51}"),
@@ -150,9 +148,7 @@ BAD_VALUES = [
         "set @ 8192",
         named="serving.maxNumBatchedTokens",
     ),
-    Bad(
-        "old operator", "charts", LWS_0_7, "0.8.0 or newer", "set @ 0.10.0", "charts.leaderWorkerSet.version"
-    ),
+    Bad("old operator", "charts", LWS_0_7, "0.8.0 or newer", "set @ 0.10.0", "charts.leaderWorkerSet.version"),
     Bad("all of the memory", "serving.gpuMemoryUtilization", 0.99, "0.5 to 0.98", "set @ 0.9"),
     Bad("price of no part", "prices.gpuNode", 50.0, "a part: gpuNodes", "rm @"),
     Bad("negative price", "prices.gpuNodes", -1, "greater than 0", "rm @"),

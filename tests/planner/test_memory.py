@@ -15,9 +15,7 @@ LOAD = Load(gpu_memory_utilization=0.90, max_model_len=131_072, max_num_seqs=64,
 TEXT_ONLY = replace(KIMI_K2_5, architecture=replace(KIMI_K2_5.architecture, vision=None))
 
 
-def fit(
-    model: Model = KIMI_K2_5, gib: float = H100.usable_gib, tp: int = 8, pp: int = 2, load: Load = LOAD
-) -> Fit:
+def fit(model: Model = KIMI_K2_5, gib: float = H100.usable_gib, tp: int = 8, pp: int = 2, load: Load = LOAD) -> Fit:
     return memory.fit(model, gib, tp, pp, load)
 
 
@@ -37,9 +35,7 @@ def test_the_architecture_adds_up_to_the_published_checkpoint() -> None:
         (78, 8, (9, 10, 10, 10, 10, 10, 10, 9)),
     ],
 )
-def test_layers_left_over_go_to_the_stages_before_the_last(
-    layers: int, stages: int, expected: tuple[int, ...]
-) -> None:
+def test_layers_left_over_go_to_the_stages_before_the_last(layers: int, stages: int, expected: tuple[int, ...]) -> None:
     assert weights.layers_per_stage(layers, stages) == expected
 
 
@@ -82,9 +78,7 @@ def test_kv_memory_is_within_1_gib_of_kimi_k2_6_on_8_h200_with_one_sequence() ->
 
 
 def test_kv_memory_is_within_1_gib_of_kimi_k2_6_on_4_b200() -> None:
-    load = Load(
-        gpu_memory_utilization=0.93, max_model_len=120_000, max_num_seqs=32, max_num_batched_tokens=32_768
-    )
+    load = Load(gpu_memory_utilization=0.93, max_model_len=120_000, max_num_seqs=32, max_num_batched_tokens=32_768)
     stage = fit(KIMI_K2_5, 179.06, 4, 1, load).stages[0]
     assert stage.weights_gib == pytest.approx(141.37, rel=0.01)
     assert stage.kv_gib == pytest.approx(14.3, abs=1.0)
@@ -118,9 +112,7 @@ def test_mla_keeps_its_cache_whole_on_every_rank() -> None:
     assert stages[8].kv_bytes_per_token == stages[16].kv_bytes_per_token == 61 * 576 * 2
 
 
-@pytest.mark.parametrize(
-    ("tensor", "values"), [(1, 2 * 8 * 128), (4, 2 * 2 * 128), (8, 2 * 128), (16, 2 * 128)]
-)
+@pytest.mark.parametrize(("tensor", "values"), [(1, 2 * 8 * 128), (4, 2 * 2 * 128), (8, 2 * 128), (16, 2 * 128)])
 def test_gqa_splits_its_cache_until_there_is_one_kv_head_a_rank(tensor: int, values: int) -> None:
     assert GroupedQueryAttention(heads=32, kv_heads=8, head_dim=128).kv_values_per_token(tensor) == values
 

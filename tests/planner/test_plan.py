@@ -167,9 +167,7 @@ def test_every_node_reads_the_whole_checkpoint_through_the_file_system(raw: Raw)
 
 def test_a_large_file_system_is_limited_by_the_nodes_network(raw: Raw) -> None:
     raw["weights"]["capacityGib"] = 48_000
-    assert plan(raw, api_key_given=True).weights.expected_load_seconds == pytest.approx(
-        595.15e9 / 12.5e9, rel=0.001
-    )
+    assert plan(raw, api_key_given=True).weights.expected_load_seconds == pytest.approx(595.15e9 / 12.5e9, rel=0.001)
 
 
 def test_an_environment_variable_has_one_source() -> None:

@@ -27,17 +27,13 @@ def fit(*args: str) -> dict[str, Any]:
 @pytest.fixture
 def stack_file(raw: dict[str, Any], tmp_path: Path) -> Path:
     file = tmp_path / "Pulumi.test.yaml"
-    file.write_text(
-        yaml.safe_dump({"config": {STACK_KEY: raw, "vllm-multinode:apiKey": {"secure": "v1:..."}}})
-    )
+    file.write_text(yaml.safe_dump({"config": {STACK_KEY: raw, "vllm-multinode:apiKey": {"secure": "v1:..."}}}))
     return file
 
 
 def test_fit_by_flags_as_a_program_of_its_own() -> None:
     flags = ("--model", "kimi-k2.5", "--instance-type", "p5.48xlarge", "--nodes", "2", "--json")
-    done = subprocess.run(
-        [sys.executable, "-m", "planner", "fit", *flags], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-m", "planner", "fit", *flags], capture_output=True, text=True, check=True)
     data = json.loads(done.stdout)
     assert data["fits"] is True
     assert (data["tensor_parallel"], data["pipeline_parallel"]) == (8, 2)
@@ -113,9 +109,7 @@ def test_check_names_what_preview_would_refuse(stack_file: Path, raw: dict[str, 
         assert named in result.stderr
 
 
-@pytest.mark.parametrize(
-    "content", ["", "a: [", "config: 3", "config: {other: 1}", f"config: {{'{STACK_KEY}': 3}}"]
-)
+@pytest.mark.parametrize("content", ["", "a: [", "config: 3", "config: {other: 1}", f"config: {{'{STACK_KEY}': 3}}"])
 def test_a_file_that_is_no_stack_file_is_refused(tmp_path: Path, content: str) -> None:
     file = tmp_path / "Pulumi.bad.yaml"
     file.write_text(content)

@@ -137,9 +137,7 @@ def test_an_empty_file_is_told_what_is_missing() -> None:
     plan(mended({}, problems), api_key_given=True)
 
 
-@pytest.mark.parametrize(
-    "broken", [[], "text", {1: 2}, {"platform": [], "gpuNodes": "two"}, {"platform": None}]
-)
+@pytest.mark.parametrize("broken", [[], "text", {1: 2}, {"platform": [], "gpuNodes": "two"}, {"platform": None}])
 def test_a_file_of_another_shape_is_refused_without_a_traceback(broken: Any) -> None:
     assert refused(broken).problems
 

@@ -1,0 +1,62 @@
+# The stand-in and the checks. Every target sets up what it misses, and does the second time only what changed.
+# The real thing needs none of this: `pulumi preview`, `pulumi up`, `pulumi destroy`.
+
+PYTHON ?= python3
+VENV := .venv
+STAMP := $(VENV)/.requirements
+RUN := $(VENV)/bin/python -m simulation
+FAST := -m "not slow"
+
+.DEFAULT_GOAL := help
+.PHONY: help preview up destroy state shell test test-slow test-all lint format types clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s '	'
+
+$(STAMP): requirements.txt requirements-dev.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	@echo "Installing the Python packages into $(VENV) (a minute or two, once)."
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+preview: $(STAMP) ## preview the default stack on simulated AWS
+	@$(RUN) run -- pulumi preview
+
+up: $(STAMP) ## stand the stack up on simulated AWS and a real local control plane
+	@$(RUN) run --cluster -- pulumi up --yes --skip-preview
+
+destroy: $(STAMP) ## take the simulated stack down again
+	@$(RUN) run --cluster -- pulumi destroy --yes --skip-preview
+
+state: $(STAMP) ## print the exported state of the simulated stack
+	@$(RUN) run -- pulumi stack export
+
+shell: $(STAMP) ## a shell in which plain pulumi, kubectl and aws see the simulation only
+	@$(RUN) shell --cluster
+
+test: lint types ## lint, types and every test that takes seconds
+	@$(RUN) tools
+	$(VENV)/bin/python -m pytest $(FAST)
+
+test-slow: $(STAMP) ## the tests that need the real control plane or minutes
+	@$(RUN) tools --cluster
+	$(VENV)/bin/python -m pytest -m slow
+
+test-all: test test-slow ## both
+
+lint: $(STAMP) ## ruff: rules and format
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+
+format: $(STAMP) ## mend what ruff can mend
+	$(VENV)/bin/ruff check --fix
+	$(VENV)/bin/ruff format
+
+types: $(STAMP) ## mypy, strict
+	$(VENV)/bin/mypy .
+
+clean: ## end the local control plane; remove simulated state, virtual environment and caches
+	@test ! -e .simulation/control-plane || $(VENV)/bin/python -m simulation.control_plane stop
+	rm -rf $(VENV) .simulation Pulumi.simulated.yaml .mypy_cache .ruff_cache .pytest_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,176 @@
+"""The gang: the manifest of the LeaderWorkerSet in which one vLLM spans all GPU nodes.
+
+Pure functions from a plan to plain data, so that every rule of it can be tested without an engine. Leader and worker
+are alike but for the tail of the command, probes and ports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from components.device_plugins import GPU_TOLERATION
+from planner.hardware import InstanceType
+from planner.plan import Plan, ServingPlan
+from planner.vllm import CACHE_DIRECTORY, WEIGHTS_MOUNT, EnvVar
+
+EFA_RESOURCE = "vpc.amazonaws.com/efa"
+GPU_RESOURCE = "nvidia.com/gpu"
+
+SHARED_MEMORY = "64Gi"
+"""What NCCL and the ranks of a node share, as in AWS's vLLM template (aws-samples/aws-do-eks, 2026-08).
+
+It counts against the pod's memory limit.
+"""
+
+CPU_LEFT_TO_NODE = 12
+MEMORY_SHARE = 0.88
+"""Of 192 CPU and 2048 GiB a p5.48xlarge lets pods have 191.45 and 1957 GiB, hugepages included (facts seen on EKS)."""
+
+NAME_LABEL = "leaderworkerset.sigs.k8s.io/name"
+INDEX_LABEL = "leaderworkerset.sigs.k8s.io/worker-index"
+
+Manifest = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mounts:
+    """Names of what the pods mount: the weight cache's claim and the Secret with the API key (None: no key)."""
+
+    claim: Any
+    api_key_secret: Any | None
+
+
+def leader_worker_set_spec(plan: Plan, serving: ServingPlan, mounts: Mounts) -> Manifest:
+    """The `spec` of a `leaderworkerset.x-k8s.io/v1` LeaderWorkerSet with one group."""
+    return {
+        "replicas": 1,
+        # LeaderReady would wait for ever: a vLLM leader is ready only once its workers have joined.
+        "startupPolicy": "LeaderCreated",
+        "leaderWorkerTemplate": {
+            "size": serving.nodes,
+            "restartPolicy": serving.restart.policy,
+            "leaderTemplate": pod(plan, serving, mounts, leader=True),
+            "workerTemplate": pod(plan, serving, mounts, leader=False),
+        },
+    }
+
+
+def pod(plan: Plan, serving: ServingPlan, mounts: Mounts, *, leader: bool) -> Manifest:
+    """The pod template of the leader or of a worker."""
+    return {
+        "metadata": {"labels": {"app.kubernetes.io/name": plan.settings.name}},
+        "spec": {
+            "automountServiceAccountToken": False,
+            # A Service called vllm would inject VLLM_PORT, which vLLM takes for its own (vllm-project/vllm#34199).
+            "enableServiceLinks": False,
+            "terminationGracePeriodSeconds": serving.termination_grace_seconds,
+            "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+            "nodeSelector": {"node.kubernetes.io/instance-type": plan.instance.name},
+            "tolerations": [GPU_TOLERATION],
+            "initContainers": [weights_check(plan)],
+            "containers": [container(plan, serving, mounts, leader=leader)],
+            "volumes": [
+                {"name": "weights", "persistentVolumeClaim": {"claimName": mounts.claim, "readOnly": True}},
+                {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": SHARED_MEMORY}},
+                {"name": "cache", "emptyDir": {}},
+            ],
+        },
+    }
+
+
+def weights_check(plan: Plan) -> Manifest:
+    """Waits for the marker that staging writes last, so that half a model is never loaded."""
+    marker = f"{WEIGHTS_MOUNT}/{plan.weights.model_directory}/.complete"
+    message = f"waiting for {marker}: the weights are not staged, or another revision is"
+    return {
+        "name": "weights",
+        "image": plan.settings.serving.image,
+        "command": ["sh", "-c", f'until [ -f "{marker}" ]; do echo "{message}"; sleep 10; done'],
+        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "64Mi"}},
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "volumeMounts": [{"name": "weights", "mountPath": WEIGHTS_MOUNT, "readOnly": True}],
+    }
+
+
+def container(plan: Plan, serving: ServingPlan, mounts: Mounts, *, leader: bool) -> Manifest:
+    """The vLLM container: all GPUs and all fabric devices of its node."""
+    command = serving.leader if leader else serving.worker
+    return {
+        "name": "vllm",
+        "image": plan.settings.serving.image,
+        "args": list(command.args),
+        "env": [*map(variable, command.env), *(api_key(mounts) if leader else ())],
+        "resources": resources(plan.instance),
+        # Root, because added capabilities do not reach a process of another user.
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"], "add": ["IPC_LOCK"]},
+        },
+        "volumeMounts": [
+            {"name": "weights", "mountPath": WEIGHTS_MOUNT, "readOnly": True},
+            {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108 - the mount point that NCCL uses
+            {"name": "cache", "mountPath": CACHE_DIRECTORY},
+        ],
+        **(leader_side(serving) if leader else worker_side(serving)),
+        "lifecycle": {"preStop": {"sleep": {"seconds": pre_stop_seconds(serving, leader=leader)}}},
+    }
+
+
+def api_key(mounts: Mounts) -> list[Manifest]:
+    """The key that the API asks for, from its Secret."""
+    if mounts.api_key_secret is None:
+        return []
+    reference = {"secretKeyRef": {"name": mounts.api_key_secret, "key": "api-key"}}
+    return [{"name": "VLLM_API_KEY", "valueFrom": reference}]
+
+
+def variable(entry: EnvVar) -> Manifest:
+    """One environment variable, from a value or from a field of the pod."""
+    if entry.field_path is not None:
+        return {"name": entry.name, "valueFrom": {"fieldRef": {"fieldPath": entry.field_path}}}
+    return {"name": entry.name, "value": entry.value}
+
+
+def resources(instance: InstanceType) -> Manifest:
+    """Requests and limits: extended resources must be equal, and whole nodes keep a gang's pods apart."""
+    devices = {GPU_RESOURCE: str(instance.gpus), EFA_RESOURCE: str(instance.efa)}
+    memory = f"{int(instance.memory_gib * MEMORY_SHARE)}Gi"
+    return {
+        "requests": {"cpu": str(instance.vcpus - CPU_LEFT_TO_NODE), "memory": memory, **devices},
+        "limits": {"memory": memory, **devices},
+    }
+
+
+def leader_side(serving: ServingPlan) -> Manifest:
+    """Port and probes: startup waits out the slowest load, and liveness is slow, since a stall is no crash."""
+    health = {"httpGet": {"path": "/health", "port": "http"}}
+    return {
+        "ports": [{"name": "http", "containerPort": serving.port}],
+        "startupProbe": {
+            **health,
+            "periodSeconds": 30,
+            "timeoutSeconds": 10,
+            "failureThreshold": serving.startup_seconds // 30,
+        },
+        "readinessProbe": {**health, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 3},
+        "livenessProbe": {**health, "periodSeconds": 30, "timeoutSeconds": 10, "failureThreshold": 10},
+    }
+
+
+def worker_side(serving: ServingPlan) -> Manifest:
+    """A headless worker serves no HTTP: it lives as long as the leader's rendezvous port answers."""
+    dial = (
+        "import os, socket; "
+        f"socket.create_connection((os.environ['LWS_LEADER_ADDRESS'], {serving.master_port}), 5).close()"
+    )
+    probe = {"exec": {"command": ["python3", "-c", dial]}, "periodSeconds": 10, "timeoutSeconds": 10}
+    return {
+        "startupProbe": {**probe, "failureThreshold": serving.startup_seconds // 10},
+        "livenessProbe": {**probe, "failureThreshold": 6},
+    }
+
+
+def pre_stop_seconds(serving: ServingPlan, *, leader: bool) -> int:
+    """A worker stays until the leader has drained: without its ranks no answer in flight can end."""
+    return serving.pre_stop_seconds if leader else serving.pre_stop_seconds + serving.shutdown_timeout_seconds

@@ -1,0 +1,28 @@
+"""What the launch templates of system and GPU nodes have in common."""
+
+from __future__ import annotations
+
+from pulumi_aws import ec2
+
+METADATA_OPTIONS = ec2.LaunchTemplateMetadataOptionsArgs(
+    http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=1
+)
+"""IMDSv2 only, and out of reach for pods."""
+
+
+def root_disk(size_gib: int) -> ec2.LaunchTemplateBlockDeviceMappingArgs:
+    """The encrypted gp3 root volume of an AL2023 node, `size_gib` GiB."""
+    return ec2.LaunchTemplateBlockDeviceMappingArgs(
+        device_name="/dev/xvda",
+        ebs=ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
+            volume_size=size_gib, volume_type="gp3", encrypted="true", delete_on_termination="true"
+        ),
+    )
+
+
+def tag_specifications(node_name: str) -> list[ec2.LaunchTemplateTagSpecificationArgs]:
+    """Name tags for what EC2 makes from a launch template; the provider's default tags do not reach these."""
+    return [
+        ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags={"Name": node_name})
+        for kind in ("instance", "volume", "network-interface")
+    ]

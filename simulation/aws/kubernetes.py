@@ -1,0 +1,197 @@
+"""The Kubernetes cluster behind the simulated EKS: what AWS resources do to it.
+
+The cluster itself is `simulation.control_plane`; it is imported only when something is created, so that a
+preview needs none. `SIMULATE_KUBERNETES=0` leaves it out altogether, for tests of the AWS graph alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Protocol
+
+from simulation.aws.checks.node_group import instance_type
+from simulation.aws.errors import AwsError
+from simulation.aws.resources.common import CLUSTER, NODE_GROUP, SUBNET
+from simulation.aws.store import View
+from simulation.aws.values import Properties, at, values_at
+from simulation.aws.versions import DEFAULT_KUBERNETES
+
+VARIABLE = "SIMULATE_KUBERNETES"
+_ADDON = "aws:eks/addon:Addon"
+_EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How to reach a cluster's API server: URL and certificate authority (base64 of PEM)."""
+
+    endpoint: str
+    certificate_authority: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nodes:
+    """The nodes of one node group. Taints are (key, value, effect as Kubernetes writes it)."""
+
+    name: str
+    instance_type: str
+    count: int
+    labels: dict[str, str]
+    taints: tuple[tuple[str, str, str], ...]
+    zone: str
+
+
+class Cluster(Protocol):
+    """What the AWS side asks of the Kubernetes side."""
+
+    def start(self, cluster: str, kubernetes_version: str) -> Access: ...
+    def leftovers(self) -> list[str]: ...
+    def stop(self) -> None: ...
+    def install_addon(self, name: str) -> None: ...
+    def remove_addon(self, name: str) -> None: ...
+    def scale_nodes(self, nodes: Nodes) -> None: ...
+    def remove_nodes(self, name: str) -> None: ...
+
+
+class ControlPlane:
+    """The real, local control plane."""
+
+    @property
+    def _module(self) -> ModuleType:
+        return importlib.import_module("simulation.control_plane")
+
+    def start(self, cluster: str, kubernetes_version: str) -> Access:
+        access = self._module.start(cluster, kubernetes_version)
+        return Access(endpoint=access.endpoint, certificate_authority=access.certificate_authority)
+
+    def leftovers(self) -> list[str]:
+        return list(self._module.leftovers())
+
+    def stop(self) -> None:
+        self._module.stop()
+
+    def install_addon(self, name: str) -> None:
+        self._module.install_addon(name)
+
+    def remove_addon(self, name: str) -> None:
+        self._module.remove_addon(name)
+
+    def scale_nodes(self, nodes: Nodes) -> None:
+        self._module.scale_nodes(
+            self._module.NodeGroupSpec(
+                name=nodes.name,
+                instance_type=nodes.instance_type,
+                count=nodes.count,
+                labels=nodes.labels,
+                taints=nodes.taints,
+                zone=nodes.zone,
+            )
+        )
+
+    def remove_nodes(self, name: str) -> None:
+        self._module.remove_nodes(name)
+
+
+class NoKubernetes:
+    """No cluster at all: the AWS graph alone. Its endpoint answers nobody."""
+
+    def start(self, cluster: str, kubernetes_version: str) -> Access:
+        text = f"no certificate: {VARIABLE}=0 ({cluster}, {kubernetes_version})"
+        return Access(
+            endpoint="https://127.0.0.1:1", certificate_authority=base64.b64encode(text.encode()).decode()
+        )
+
+    def leftovers(self) -> list[str]:
+        return []
+
+    def stop(self) -> None: ...
+    def install_addon(self, name: str) -> None: ...
+    def remove_addon(self, name: str) -> None: ...
+    def scale_nodes(self, nodes: Nodes) -> None: ...
+    def remove_nodes(self, name: str) -> None: ...
+
+
+def from_environment() -> Cluster:
+    """The control plane, or none if SIMULATE_KUBERNETES is 0."""
+    return NoKubernetes() if os.environ.get(VARIABLE) == "0" else ControlPlane()
+
+
+Deed = Callable[[Cluster], Properties]
+"""Something to do to the cluster, outside of any transaction; returns what the outputs need to know."""
+
+
+def on_create(token: str, inputs: Properties, view: View) -> Deed:
+    """What creating the AWS resource does to the cluster."""
+    if token == CLUSTER:
+        return lambda cluster: _start(cluster, inputs)
+    if token == _ADDON:
+        return _silent(lambda cluster: cluster.install_addon(inputs["addonName"]))
+    return on_update(token, inputs, view)
+
+
+def on_update(token: str, inputs: Properties, view: View) -> Deed:
+    """What updating the AWS resource does to the cluster: only node groups reach it."""
+    if token != NODE_GROUP:
+        return lambda _: {}
+    nodes = _nodes(inputs, view)
+    return _silent(lambda cluster: cluster.scale_nodes(nodes))
+
+
+def on_delete(token: str, state: Properties) -> Deed:
+    """What deleting the AWS resource does to the cluster."""
+    if token == CLUSTER:
+        return _silent(_stop)
+    if token == NODE_GROUP:
+        return _silent(lambda cluster: cluster.remove_nodes(state["nodeGroupName"]))
+    if token == _ADDON:
+        return _silent(lambda cluster: cluster.remove_addon(state["addonName"]))
+    return lambda _: {}
+
+
+def _silent(deed: Callable[[Cluster], None]) -> Deed:
+    def run(cluster: Cluster) -> Properties:
+        deed(cluster)
+        return {}
+
+    return run
+
+
+def _start(cluster: Cluster, inputs: Properties) -> Properties:
+    access = cluster.start(inputs["name"], at(inputs, "version", DEFAULT_KUBERNETES))
+    return {"endpoint": access.endpoint, "certificateAuthority": access.certificate_authority}
+
+
+def _stop(cluster: Cluster) -> None:
+    left = cluster.leftovers()
+    if left:
+        raise AwsError(
+            "SimulatedLeftovers",
+            f"The cluster still holds {len(left)} objects that the stack has made: "
+            f"{', '.join(left[:10])}. In AWS "
+            "they would go with the cluster, but what they hold (volumes, load balancers, network "
+            "interfaces) would stay.",
+        )
+    cluster.stop()
+
+
+def _nodes(inputs: Properties, view: View) -> Nodes:
+    name, capacity = inputs["nodeGroupName"], at(inputs, "capacityType", "ON_DEMAND")
+    subnet = view.get(SUBNET, at(inputs, "subnetIds[]", ""))
+    taints = values_at(inputs, "taints[]")
+    return Nodes(
+        name=name,
+        instance_type=instance_type(view, inputs),
+        count=int(at(inputs, "scalingConfig.desiredSize", 0)),
+        labels={
+            **inputs.get("labels", {}),
+            "eks.amazonaws.com/nodegroup": name,
+            "eks.amazonaws.com/capacityType": capacity,
+        },
+        taints=tuple((taint["key"], at(taint, "value", ""), _EFFECTS[taint["effect"]]) for taint in taints),
+        zone=subnet.state["availabilityZone"] if subnet else "",
+    )

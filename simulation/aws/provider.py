@@ -1,0 +1,123 @@
+"""The provider as the Pulumi engine sees it: translates the engine's calls for the simulated account.
+
+Each call runs in a thread, so that a control plane that is starting holds up nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+
+from pulumi.provider.experimental import provider as engine
+
+from simulation import paths
+from simulation.aws import diff, faults, invokes, kubernetes, naming, safety, states
+from simulation.aws.account import Account
+from simulation.aws.naming import own_type
+from simulation.aws.resources import resource_type
+from simulation.aws.store import Store
+from simulation.aws.values import Properties, from_engine, to_engine
+
+_KINDS = {
+    diff.Kind.ADD: (engine.PropertyDiffKind.ADD, engine.PropertyDiffKind.ADD_REPLACE),
+    diff.Kind.DELETE: (engine.PropertyDiffKind.DELETE, engine.PropertyDiffKind.DELETE_REPLACE),
+    diff.Kind.UPDATE: (engine.PropertyDiffKind.UPDATE, engine.PropertyDiffKind.UPDATE_REPLACE),
+}
+
+
+class SimulatedAws(engine.Provider):
+    """Serves one simulated account; `cluster` stands in for the control plane in tests."""
+
+    def __init__(self, cluster: kubernetes.Cluster | None = None) -> None:
+        self._cluster = cluster
+        self._account = self._open({})
+
+    def _open(self, config: Properties) -> Account:
+        region = config.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+        tags = config.get("defaultTags", {})
+        tags = json.loads(tags) if isinstance(tags, str) else tags
+        return Account(
+            store=Store(paths.aws_store()),
+            cluster=self._cluster or kubernetes.from_environment(),
+            region=region or "us-east-1",
+            default_tags=tags.get("tags", {}),
+            faults=faults.parse(os.environ.get(faults.VARIABLE, "")),
+        )
+
+    async def check_config(self, request: engine.CheckRequest) -> engine.CheckResponse:
+        safety.require_simulated_stack(request.urn)
+        return engine.CheckResponse(inputs=request.new_inputs)
+
+    async def diff_config(self, request: engine.DiffRequest) -> engine.DiffResponse:
+        old, new = from_engine(request.old_state).get("region"), from_engine(request.new_inputs).get("region")
+        return engine.DiffResponse(changes=old != new or None, replaces=["region"] if old != new else [])
+
+    async def configure(self, request: engine.ConfigureRequest) -> engine.ConfigureResponse:
+        safety.require_simulated_backend()
+        self._account = self._open(from_engine(request.args))
+        return engine.ConfigureResponse(supports_preview=True)
+
+    async def check(self, request: engine.CheckRequest) -> engine.CheckResponse:
+        safety.require_simulated_stack(request.urn)
+        new, old = from_engine(request.new_inputs), from_engine(request.old_inputs)
+        inputs = naming.complete(resource_type(own_type(request.type)), request.name, new, old, request.random_seed)
+        return engine.CheckResponse(inputs=to_engine(inputs))
+
+    async def diff(self, request: engine.DiffRequest) -> engine.DiffResponse:
+        kind = resource_type(own_type(request.type))
+        old, new = from_engine(request.old_state), from_engine(request.new_inputs)
+        found = [
+            change
+            for change in diff.changes(kind, old, new)
+            if change.key not in request.ignore_changes and change.path not in request.ignore_changes
+        ]
+        replaces = sorted({change.key for change in found if change.replace})
+        return engine.DiffResponse(
+            changes=bool(found),
+            replaces=replaces,
+            diffs=sorted({change.key for change in found}),
+            delete_before_replace=bool(replaces) and naming.chosen_name_stays(kind, old, new),
+            detailed_diff={
+                change.path: engine.PropertyDiff(_KINDS[change.kind][change.replace], input_diff=False)
+                for change in found
+            },
+        )
+
+    async def create(self, request: engine.CreateRequest) -> engine.CreateResponse:
+        safety.require_simulated_stack(request.urn)
+        inputs = from_engine(request.properties)
+        if request.preview:
+            return engine.CreateResponse(properties=to_engine(self._account.plan(own_type(request.type), inputs, {})))
+        row = await asyncio.to_thread(self._account.create, own_type(request.type), request.name, inputs)
+        return engine.CreateResponse(resource_id=row.id, properties=to_engine(row.state))
+
+    async def update(self, request: engine.UpdateRequest) -> engine.UpdateResponse:
+        safety.require_simulated_stack(request.urn)
+        inputs = from_engine(request.news)
+        if request.preview:
+            planned = self._account.plan(own_type(request.type), inputs, from_engine(request.olds))
+            return engine.UpdateResponse(properties=to_engine(planned))
+        row = await asyncio.to_thread(self._account.update, own_type(request.type), request.resource_id, inputs)
+        return engine.UpdateResponse(properties=to_engine(row.state))
+
+    async def delete(self, request: engine.DeleteRequest) -> None:
+        safety.require_simulated_stack(request.urn)
+        await asyncio.to_thread(self._account.delete, own_type(request.type), request.resource_id)
+
+    async def read(self, request: engine.ReadRequest) -> engine.ReadResponse:
+        safety.require_simulated_stack(request.urn)
+        row = await asyncio.to_thread(self._account.read, own_type(request.type), request.resource_id)
+        if row is None:
+            return engine.ReadResponse(resource_id="")
+        inputs = states.inputs_from(from_engine(request.inputs) or row.inputs, row.state)
+        return engine.ReadResponse(
+            resource_id=row.id, properties=to_engine(row.state), inputs=to_engine(inputs)
+        )
+
+    async def invoke(self, request: engine.InvokeRequest) -> engine.InvokeResponse:
+        safety.require_simulated_backend()
+        answer = await asyncio.to_thread(
+            invokes.answer, self._account, request.tok, from_engine(request.args)
+        )
+        return engine.InvokeResponse(return_value=to_engine(answer))

@@ -1,0 +1,83 @@
+"""`python -m simulation`: sets the stand-in up and runs commands in its environment.
+
+It owns the words of the command line and what they print; `environment` does the work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+
+from simulation import environment, paths
+from simulation.tools.errors import SetupError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one command and returns its exit status; `run` and `shell` replace this process instead."""
+    chosen = _parser().parse_args(arguments)
+    try:
+        return _dispatch(chosen)
+    except SetupError as error:
+        _say(f"error: {error}")
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m simulation", description="The laptop-size stand-in.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    helps = {
+        "tools": "build the programs that are missing, nothing else",
+        "prepare": "make all that is missing: programs, backend, stack, stack file",
+        "run": "prepare, then run a command in the environment: run -- pulumi preview",
+        "env": "print the environment for a shell: source <(python -m simulation env)",
+        "shell": "prepare, then open a shell in the environment",
+    }
+    made = {name: commands.add_parser(name, help=text, description=text) for name, text in helps.items()}
+    for name in ("tools", "prepare", "run", "shell"):
+        made[name].add_argument(
+            "--cluster", action="store_true", help="also the local control plane's programs"
+        )
+    made["run"].add_argument(
+        "words", nargs="+", metavar="CMD", help="the command and its arguments, after --"
+    )
+    return parser
+
+
+def _dispatch(chosen: argparse.Namespace) -> int:
+    if chosen.command == "env":
+        _print_exports()
+        return 0
+    if chosen.command == "tools":
+        environment.build_tools(cluster=chosen.cluster, say=_say)
+        return 0
+    environment.prepare(cluster=chosen.cluster, say=_say)
+    if chosen.command == "prepare":
+        _say(f"Ready: stack {environment.STACK}, AWS simulated, state in {paths.home()}.")
+        return 0
+    words = chosen.words if chosen.command == "run" else [os.environ.get("SHELL") or "bash"]
+    if chosen.command == "shell":
+        _say("Plain `pulumi`, `kubectl` and `aws` now see the simulation only. Leave with `exit`.")
+    return _become(words)
+
+
+def _become(words: list[str]) -> int:
+    try:
+        os.execvpe(words[0], words, environment.variables())  # noqa: S606
+    except FileNotFoundError:
+        raise SetupError(f"there is no program {words[0]!r} on the prepared PATH.") from None
+
+
+def _print_exports() -> None:
+    """Only what differs from the present environment, so that sourcing it changes nothing else."""
+    prepared = environment.variables()
+    for name in environment.WITHHELD:
+        print(f"unset {name}")
+    for name, value in prepared.items():
+        if os.environ.get(name) != value:
+            print(f"export {name}={shlex.quote(value)}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,136 @@
+"""Writes `Pulumi.simulated.yaml`: the default stack's configuration plus `stack_overlay.yaml`.
+
+The file is rewritten only when one of the two changes. Encrypted values and their salt outlive that, since
+the state refers to them; everything else that a user changed is put aside where the message says. Values are
+copied as written, never interpreted: PyYAML and Pulumi read dates, times and `on` differently.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+
+from simulation.tools.errors import SetupError
+
+DEFAULT_STACK = "Pulumi.dev.yaml"
+SIMULATED_STACK = "Pulumi.simulated.yaml"
+OVERLAY = Path(__file__).resolve().parent / "stack_overlay.yaml"
+SALT = "encryptionsalt"
+
+_MARK = re.compile(r"^# Generated from .* \(sources ([0-9a-f]{12})\)", re.MULTILINE)
+
+
+def refresh(project: Path, put_aside: Path, say: Callable[[str], None], overlay: Path = OVERLAY) -> bool:
+    """Writes the stack file of the project folder if it is missing or older than its sources; True if it did.
+
+    A file that is replaced is kept as `put_aside`. Raises SetupError if a source is missing or not a mapping.
+    """
+    target = project / SIMULATED_STACK
+    sources = [project / DEFAULT_STACK, overlay]
+    texts = [_read(source) for source in sources]
+    mark = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
+    former = target.read_text() if target.is_file() else None
+    if former is not None and (found := _MARK.search(former)) and found[1] == mark:
+        return False
+
+    merged, addition = (_mapping(text, source) for text, source in zip(texts, sources, strict=True))
+    _merge(addition, into=merged)
+    if former is not None:
+        _merge(_encrypted(_mapping(former, target)), into=merged)
+        put_aside.parent.mkdir(parents=True, exist_ok=True)
+        put_aside.write_text(former)
+    target.write_text(_header(overlay, mark) + _dump(merged))
+    _report(former is not None, overlay, put_aside, say)
+    return True
+
+
+def has_value(project: Path, key: str) -> bool:
+    """Whether the simulated stack's configuration holds the key, for example `vllm-multinode:apiKey`."""
+    target = project / SIMULATED_STACK
+    config = _child(_mapping(_read(target), target), "config")
+    return isinstance(config, yaml.MappingNode) and _child(config, key) is not None
+
+
+def _header(overlay: Path, mark: str) -> str:
+    return (
+        f"# Generated from {DEFAULT_STACK} and simulation/{overlay.name} (sources {mark}); not committed.\n"
+        "# Edits and `pulumi config set` last until one of the two changes; then it is written anew.\n"
+    )
+
+
+def _report(rewritten: bool, overlay: Path, put_aside: Path, say: Callable[[str], None]) -> None:
+    say(f"Wrote {SIMULATED_STACK}: {DEFAULT_STACK} with this on top (simulation/{overlay.name}):")
+    for line in overlay.read_text().splitlines():
+        if not line.startswith("#"):
+            say(f"  {line}")
+    if rewritten:
+        say(f"Its sources had changed. The former file, with whatever you had set in it, is {put_aside}.")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        raise SetupError(
+            f"{path} is missing; the simulated stack is made from it. git restore {path.name}"
+        ) from None
+
+
+def _mapping(text: str, source: Path) -> yaml.MappingNode:
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        raise SetupError(f"{source} is not valid YAML: {error}") from error
+    if not isinstance(node, yaml.MappingNode):
+        raise SetupError(f"{source} must hold a mapping with the key `config`, as stack files do.")
+    return node
+
+
+def _dump(node: yaml.Node) -> str:
+    _use_block_style(node)
+    return str(yaml.serialize(node, Dumper=yaml.SafeDumper, width=110))
+
+
+def _use_block_style(node: yaml.Node) -> None:
+    """Inside `{}` PyYAML quotes what holds a colon; a quoted `18:30` is no longer what was written."""
+    if isinstance(node, yaml.MappingNode):
+        node.flow_style = False
+        for _, value in node.value:
+            _use_block_style(value)
+    elif isinstance(node, yaml.SequenceNode):
+        node.flow_style = False
+        for value in node.value:
+            _use_block_style(value)
+
+
+def _child(node: yaml.MappingNode, key: str) -> yaml.Node | None:
+    return next((value for name, value in node.value if name.value == key), None)
+
+
+def _merge(addition: yaml.MappingNode, *, into: yaml.MappingNode) -> None:
+    """Mappings are merged key by key; any other value replaces the one that was there."""
+    for name, value in addition.value:
+        present = _child(into, name.value)
+        if isinstance(present, yaml.MappingNode) and isinstance(value, yaml.MappingNode):
+            _merge(value, into=present)
+        else:
+            into.value = [pair for pair in into.value if pair[0].value != name.value] + [(name, value)]
+
+
+def _encrypted(stack: yaml.MappingNode) -> yaml.MappingNode:
+    """The salt and the encrypted values of a stack file, as a stack file of their own."""
+    kept = [pair for pair in stack.value if pair[0].value == SALT]
+    config = _child(stack, "config")
+    if isinstance(config, yaml.MappingNode):
+        secrets = [pair for pair in config.value if _is_encrypted(pair[1])]
+        name = next(pair[0] for pair in stack.value if pair[1] is config)
+        kept.append((name, yaml.MappingNode(config.tag, secrets, flow_style=False)))
+    return yaml.MappingNode(stack.tag, kept, flow_style=False)
+
+
+def _is_encrypted(value: yaml.Node) -> bool:
+    return isinstance(value, yaml.MappingNode) and [name.value for name, _ in value.value] == ["secure"]
