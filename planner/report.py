@@ -90,16 +90,28 @@ def plain_text(parts: Iterable[RenderableType]) -> str:
 
 
 def summary(plan: Plan) -> dict[str, object]:
-    """The plan for the stack's outputs: plain values only."""
+    """The plan and its price for the stack's outputs: short, and plain values only."""
+    price: dict[str, object] = {
+        part.name: "unknown" if part.per_hour is None else round(part.per_hour, 2) for part in plan.price.parts
+    }
     return {
         "model": plan.model.repository,
-        "precision": plan.model.precision,
-        "instanceType": plan.instance.name,
-        "nodes": plan.settings.gpu_nodes.count,
-        "weightsGB": round(plan.weights.size_bytes / 1e9, 1),
-        "expectedLoadSeconds": round(plan.weights.expected_load_seconds),
-        "fit": None if plan.serving is None else fit_data(plan.serving.fit),
-        "price": price_data(plan.price),
+        "plan": {
+            "hardware": f"{plan.settings.gpu_nodes.count} x {plan.instance.name}",
+            "weightsGB": round(plan.weights.size_bytes / 1e9, 1),
+            **(fit_summary(plan.serving.fit) if plan.serving else {}),
+        },
+        "pricePerHour": {**price, "total": total(plan.price)},
+    }
+
+
+def fit_summary(fit: Fit) -> dict[str, object]:
+    """How the model lies on its GPUs; GiB per GPU, stage 0 first."""
+    return {
+        "parallelism": f"tensor {fit.tensor_parallel} x pipeline {fit.pipeline_parallel}",
+        "weightsGiBPerGpuByStage": [round(stage.weights_gib, 1) for stage in fit.stages],
+        "freeKvTokens": fit.kv_tokens,
+        "fullLengthRequestsAtOnce": round(fit.concurrent_requests, 1),
     }
 
 

@@ -111,13 +111,9 @@ class SimulatedAws(engine.Provider):
         if row is None:
             return engine.ReadResponse(resource_id="")
         inputs = states.inputs_from(from_engine(request.inputs) or row.inputs, row.state)
-        return engine.ReadResponse(
-            resource_id=row.id, properties=to_engine(row.state), inputs=to_engine(inputs)
-        )
+        return engine.ReadResponse(resource_id=row.id, properties=to_engine(row.state), inputs=to_engine(inputs))
 
     async def invoke(self, request: engine.InvokeRequest) -> engine.InvokeResponse:
         safety.require_simulated_backend()
-        answer = await asyncio.to_thread(
-            invokes.answer, self._account, request.tok, from_engine(request.args)
-        )
+        answer = await asyncio.to_thread(invokes.answer, self._account, request.tok, from_engine(request.args))
         return engine.InvokeResponse(return_value=to_engine(answer))

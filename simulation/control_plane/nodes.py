@@ -148,9 +148,7 @@ def _update(api: Api, node: Json, spec: NodeGroupSpec) -> None:
     metadata = node["metadata"]
     dropped = set(json.loads(metadata["annotations"][GROUP_LABEL_KEYS])) - spec.labels.keys()
     # The control plane's own taints (not-ready, unschedulable) are not the group's to remove.
-    system = [
-        taint for taint in node["spec"].get("taints", []) if taint["key"].startswith("node.kubernetes.io/")
-    ]
+    system = [taint for taint in node["spec"].get("taints", []) if taint["key"].startswith("node.kubernetes.io/")]
     change = {
         "metadata": {
             "labels": dict.fromkeys(dropped) | spec.labels,

@@ -151,9 +151,7 @@ def record(
     graph = Graph()
     asyncio.set_event_loop(asyncio.new_event_loop())
     settings.reset_options()
-    pulumi_mocks.set_mocks(
-        Answers(), project=PROJECT, stack="dev", preview=preview, monitor=Recorder(graph)
-    )
+    pulumi_mocks.set_mocks(Answers(), project=PROJECT, stack="dev", preview=preview, monitor=Recorder(graph))
     pulumi.runtime.set_all_config(
         {f"{PROJECT}:{key}": value for key, value in values.items()}, [f"{PROJECT}:{key}" for key in given]
     )

@@ -148,5 +148,5 @@ def test_what_runs_on_gpu_nodes_tolerates_their_taint(graph: Graph) -> None:
         assert {"key": taint["key"], "operator": "Exists", "effect": "NoSchedule"} in values["tolerations"]
 
 
-def test_sockets_of_the_plugins_are_not_shared(graph: Graph) -> None:
-    assert nvidia_values()["mofedEnabled"] is False, "it would take EFA's devices from their plugin"
+def test_the_nvidia_plugin_leaves_efa_devices_to_their_own() -> None:
+    assert nvidia_values()["mofedEnabled"] is False
