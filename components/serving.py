@@ -97,6 +97,10 @@ class Serving(ComponentResource):
             opts=ResourceOptions(
                 parent=self,
                 depends_on=list(requires),
+                # After an update in place the old gang's Available would still stand, and `up` would end before the
+                # new one has loaded. Nothing is lost: one group on fixed nodes cannot roll without a gap.
+                replace_on_changes=["spec"],
+                delete_before_replace=True,
                 custom_timeouts=CustomTimeouts(create=READY_TIMEOUT, update=READY_TIMEOUT, delete="20m"),
             ),
         )
