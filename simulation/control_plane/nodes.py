@@ -186,7 +186,7 @@ def _is_daemon(pod: Json) -> bool:
 
 
 def _is_ready(node: Json) -> bool:
-    """Whether the node is Ready and the control plane has taken note: until then it keeps pods off by taint."""
+    """Whether the node is Ready and the control plane has noticed: until then a taint keeps pods off."""
     conditions = node["status"].get("conditions", [])
     reported = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
     return reported and all(taint["key"] != NOT_READY_TAINT for taint in node["spec"].get("taints", []))
