@@ -119,13 +119,9 @@ class Account:
             titles = ", ".join(user.title for user in users)
             raise AwsError(code, f"{message.format(id=row.id)} Still used by: {titles}.")
         for check in kind.delete_checks:
-            check(
-                Request(name=row.name, region=self._region(row.state), inputs=row.state, view=view, old=row)
-            )
+            check(Request(name=row.name, region=self._region(row.state), inputs=row.state, view=view, old=row))
 
-    def _state(
-        self, kind: ResourceType, row: Row, old: Properties, view: View, told: Properties
-    ) -> Properties:
+    def _state(self, kind: ResourceType, row: Row, old: Properties, view: View, told: Properties) -> Properties:
         def value_of(path: str, state: Properties) -> object:
             facts = Facts(
                 id=row.id,

@@ -20,9 +20,7 @@ from simulation.aws.schema import ResourceType
 from simulation.aws.store import View
 
 VARIABLE = "SIMULATE_FAULTS"
-_RULE = re.compile(
-    r"(?P<type>[a-z0-9]+:\w+)=(?:(?P<operation>create|update|delete)/)?(?P<code>[\w.]+):(?P<times>\d+)"
-)
+_RULE = re.compile(r"(?P<type>[a-z0-9]+:\w+)=(?:(?P<operation>create|update|delete)/)?(?P<code>[\w.]+):(?P<times>\d+)")
 _MESSAGES = {
     "InsufficientInstanceCapacity": (
         "unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: "
@@ -67,9 +65,7 @@ def parse(text: str) -> tuple[Fault, ...]:
     return tuple(faults)
 
 
-def due(
-    faults: tuple[Fault, ...], resource_type: ResourceType, operation: str, view: View
-) -> AwsError | None:
+def due(faults: tuple[Fault, ...], resource_type: ResourceType, operation: str, view: View) -> AwsError | None:
     """The error that this call must fail with, counted in `view`, or none."""
     for fault in faults:
         asked = (fault.type, fault.operation) == (resource_type.title, operation)

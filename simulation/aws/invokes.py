@@ -14,9 +14,7 @@ from simulation.aws.values import Json, Properties, at
 from simulation.aws.versions import ami_release
 from simulation.aws.zones import zone_id, zones
 
-_AMI_RELEASE = re.compile(
-    r"/aws/service/eks/optimized-ami/([0-9.]+)/amazon-linux-2023/\S+/recommended/release_version"
-)
+_AMI_RELEASE = re.compile(r"/aws/service/eks/optimized-ami/([0-9.]+)/amazon-linux-2023/\S+/recommended/release_version")
 
 
 def answer(account: Account, token: str, arguments: Properties) -> Properties:
@@ -56,9 +54,7 @@ def _session_context(_account: Account, arguments: Properties) -> Properties:
 def _availability_zones(account: Account, arguments: Properties) -> Properties:
     without = {*at(arguments, "excludeNames", [])}
     without_ids = {*at(arguments, "excludeZoneIds", [])}
-    names = [
-        zone for zone in zones(account.region) if zone not in without and zone_id(zone) not in without_ids
-    ]
+    names = [zone for zone in zones(account.region) if zone not in without and zone_id(zone) not in without_ids]
     return {
         **arguments,
         "id": account.region,
@@ -93,9 +89,7 @@ def _parameter(account: Account, arguments: Properties) -> Properties:
     name = arguments["name"]
     release = _AMI_RELEASE.fullmatch(name)
     if release is None:
-        raise AwsError(
-            "ParameterNotFound", f"{name} (the simulation knows the EKS optimized AMI's release alone)"
-        )
+        raise AwsError("ParameterNotFound", f"{name} (the simulation knows the EKS optimized AMI's release alone)")
     value = ami_release(release[1])
     return {
         **arguments,

@@ -102,9 +102,7 @@ class NoKubernetes:
 
     def start(self, cluster: str, kubernetes_version: str) -> Access:
         text = f"no certificate: {VARIABLE}=0 ({cluster}, {kubernetes_version})"
-        return Access(
-            endpoint="https://127.0.0.1:1", certificate_authority=base64.b64encode(text.encode()).decode()
-        )
+        return Access(endpoint="https://127.0.0.1:1", certificate_authority=base64.b64encode(text.encode()).decode())
 
     def leftovers(self) -> list[str]:
         return []

@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from typing import Protocol
 
 from pulumi.provider.experimental import provider as engine
 
 from simulation import paths
 from simulation.aws import diff, faults, invokes, kubernetes, naming, safety, states
 from simulation.aws.account import Account
-from simulation.aws.naming import own_type
 from simulation.aws.resources import resource_type
 from simulation.aws.store import Store
 from simulation.aws.values import Properties, from_engine, to_engine
@@ -24,6 +24,21 @@ _KINDS = {
     diff.Kind.DELETE: (engine.PropertyDiffKind.DELETE, engine.PropertyDiffKind.DELETE_REPLACE),
     diff.Kind.UPDATE: (engine.PropertyDiffKind.UPDATE, engine.PropertyDiffKind.UPDATE_REPLACE),
 }
+
+
+class _Request(Protocol):
+    """What all of the engine's requests about one resource have in common."""
+
+    urn: str
+
+    @property
+    def type(self) -> str: ...
+
+
+def _simulated(request: _Request) -> str:
+    """The resource's own type, without its parents' that the engine puts in front. Refuses real stacks."""
+    safety.require_simulated_stack(request.urn)
+    return request.type.rpartition("$")[2]
 
 
 class SimulatedAws(engine.Provider):
@@ -59,13 +74,13 @@ class SimulatedAws(engine.Provider):
         return engine.ConfigureResponse(supports_preview=True)
 
     async def check(self, request: engine.CheckRequest) -> engine.CheckResponse:
-        safety.require_simulated_stack(request.urn)
+        token = _simulated(request)
         new, old = from_engine(request.new_inputs), from_engine(request.old_inputs)
-        inputs = naming.complete(resource_type(own_type(request.type)), request.name, new, old, request.random_seed)
+        inputs = naming.complete(resource_type(token), request.name, new, old, request.random_seed)
         return engine.CheckResponse(inputs=to_engine(inputs))
 
     async def diff(self, request: engine.DiffRequest) -> engine.DiffResponse:
-        kind = resource_type(own_type(request.type))
+        kind = resource_type(_simulated(request))
         old, new = from_engine(request.old_state), from_engine(request.new_inputs)
         found = [
             change
@@ -85,39 +100,35 @@ class SimulatedAws(engine.Provider):
         )
 
     async def create(self, request: engine.CreateRequest) -> engine.CreateResponse:
-        safety.require_simulated_stack(request.urn)
+        token = _simulated(request)
         inputs = from_engine(request.properties)
         if request.preview:
-            return engine.CreateResponse(properties=to_engine(self._account.plan(own_type(request.type), inputs, {})))
-        row = await asyncio.to_thread(self._account.create, own_type(request.type), request.name, inputs)
+            return engine.CreateResponse(properties=to_engine(self._account.plan(token, inputs, {})))
+        row = await asyncio.to_thread(self._account.create, token, request.name, inputs)
         return engine.CreateResponse(resource_id=row.id, properties=to_engine(row.state))
 
     async def update(self, request: engine.UpdateRequest) -> engine.UpdateResponse:
-        safety.require_simulated_stack(request.urn)
+        token = _simulated(request)
         inputs = from_engine(request.news)
         if request.preview:
-            planned = self._account.plan(own_type(request.type), inputs, from_engine(request.olds))
+            planned = self._account.plan(token, inputs, from_engine(request.olds))
             return engine.UpdateResponse(properties=to_engine(planned))
-        row = await asyncio.to_thread(self._account.update, own_type(request.type), request.resource_id, inputs)
+        row = await asyncio.to_thread(self._account.update, token, request.resource_id, inputs)
         return engine.UpdateResponse(properties=to_engine(row.state))
 
     async def delete(self, request: engine.DeleteRequest) -> None:
-        safety.require_simulated_stack(request.urn)
-        await asyncio.to_thread(self._account.delete, own_type(request.type), request.resource_id)
+        token = _simulated(request)
+        await asyncio.to_thread(self._account.delete, token, request.resource_id)
 
     async def read(self, request: engine.ReadRequest) -> engine.ReadResponse:
-        safety.require_simulated_stack(request.urn)
-        row = await asyncio.to_thread(self._account.read, own_type(request.type), request.resource_id)
+        token = _simulated(request)
+        row = await asyncio.to_thread(self._account.read, token, request.resource_id)
         if row is None:
             return engine.ReadResponse(resource_id="")
         inputs = states.inputs_from(from_engine(request.inputs) or row.inputs, row.state)
-        return engine.ReadResponse(
-            resource_id=row.id, properties=to_engine(row.state), inputs=to_engine(inputs)
-        )
+        return engine.ReadResponse(resource_id=row.id, properties=to_engine(row.state), inputs=to_engine(inputs))
 
     async def invoke(self, request: engine.InvokeRequest) -> engine.InvokeResponse:
         safety.require_simulated_backend()
-        answer = await asyncio.to_thread(
-            invokes.answer, self._account, request.tok, from_engine(request.args)
-        )
+        answer = await asyncio.to_thread(invokes.answer, self._account, request.tok, from_engine(request.args))
         return engine.InvokeResponse(return_value=to_engine(answer))

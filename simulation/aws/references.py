@@ -29,11 +29,7 @@ def require_unique(resource_type: ResourceType, inputs: Properties, view: View, 
         also = [at(inputs, path) for path in rule.also]
         for row in view.rows(resource_type.token):
             same = [at(row.state, path) for path in rule.paths] == own
-            if (
-                same
-                and [at(row.state, path) for path in rule.also] == also
-                and (old is None or row.id != old.id)
-            ):
+            if same and [at(row.state, path) for path in rule.also] == also and (old is None or row.id != old.id):
                 code, message = rule.error
                 raise AwsError(code, message.format(*own))
 
@@ -67,9 +63,7 @@ def _exists(reference: Reference, value: str, view: View) -> bool:
 
 def _points(row: Row, target: Row, on_delete: OnDelete) -> bool:
     return any(
-        reference.target == target.type
-        and reference.on_delete is on_delete
-        and _name(target, reference) in values
+        reference.target == target.type and reference.on_delete is on_delete and _name(target, reference) in values
         for reference, values in _pointers(row)
     )
 

@@ -14,9 +14,7 @@ ValueOf = Callable[[str, Properties], Json]
 
 def build(resource_type: ResourceType, inputs: Properties, old: Properties, value_of: ValueOf) -> Properties:
     """The state after a create (`old` empty) or an update."""
-    state: Properties = {
-        key: copy.deepcopy(value) for key, value in inputs.items() if not key.startswith("__")
-    }
+    state: Properties = {key: copy.deepcopy(value) for key, value in inputs.items() if not key.startswith("__")}
     for path, default in resource_type.defaults.items():
         if absent(state, path) and _has_block(state, path):
             place(state, path, default)
@@ -33,9 +31,7 @@ def planned(resource_type: ResourceType, inputs: Properties, old: Properties) ->
     return build(resource_type, inputs, old, lambda _path, _state: UNKNOWN)
 
 
-def add_common(
-    resource_type: ResourceType, state: Properties, region: str, default_tags: Properties
-) -> Properties:
+def add_common(resource_type: ResourceType, state: Properties, region: str, default_tags: Properties) -> Properties:
     """Adds what every AWS resource carries: its region, and all tags with the provider's own."""
     if resource_type.regional:
         state.setdefault("region", region)
@@ -48,9 +44,7 @@ def add_common(
 def inputs_from(inputs: Properties, state: Properties) -> Properties:
     """`inputs` with the values that `state` has for them now: how a refresh tells what has drifted."""
     return {
-        key: _follow(value, state.get(key, value))
-        for key, value in inputs.items()
-        if key in state or key[:2] == "__"
+        key: _follow(value, state.get(key, value)) for key, value in inputs.items() if key in state or key[:2] == "__"
     }
 
 

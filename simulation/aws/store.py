@@ -85,8 +85,7 @@ class View:
     def fire(self, rule: str) -> None:
         """Counts one more failed call of the fault `rule`."""
         self._connection.execute(
-            "insert into fault (rule, fired) values (?, 1) on conflict (rule) do update set fired = "
-            "fired + 1",
+            "insert into fault (rule, fired) values (?, 1) on conflict (rule) do update set fired = fired + 1",
             (rule,),
         )
 

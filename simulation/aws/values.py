@@ -41,9 +41,7 @@ def _plain(value: PropertyValue) -> Json:
         return [_plain(item) for item in content]
     if isinstance(content, ResourceReference):
         return _plain(content.resource_id) if content.resource_id else content.urn
-    raise TypeError(
-        f"The simulated AWS provider takes no {type(content).__name__} (an asset or archive) yet."
-    )
+    raise TypeError(f"The simulated AWS provider takes no {type(content).__name__} (an asset or archive) yet.")
 
 
 def _wrapped(value: Json) -> PropertyValue:

@@ -14,7 +14,5 @@ def zones(region: str) -> list[str]:
 def zone_id(zone: str) -> str:
     """The account-independent id of `zone`, such as use1-az1 for us-east-1a."""
     area, direction, number = zone[:-1].rsplit("-", 2)
-    short = {"northeast": "ne", "southeast": "se", "northwest": "nw", "southwest": "sw"}.get(
-        direction, direction[0]
-    )
+    short = {"northeast": "ne", "southeast": "se", "northwest": "nw", "southwest": "sw"}.get(direction, direction[0])
     return f"{area.replace('-', '')}{short}{number}-az{zones(zone[:-1]).index(zone) + 1}"

@@ -24,9 +24,7 @@ def _place(interface: Properties) -> tuple[int, int]:
 def no_public_address_with_many_interfaces(request: Request) -> None:
     """An instance with several interfaces gets no public address (karpenter PR 5666)."""
     interfaces = _interfaces(request)
-    if len(interfaces) > 1 and any(
-        at(item, "associatePublicIpAddress") in ("true", True) for item in interfaces
-    ):
+    if len(interfaces) > 1 and any(at(item, "associatePublicIpAddress") in ("true", True) for item in interfaces):
         raise AwsError(
             "InvalidParameterCombination",
             "The associatePublicIPAddress parameter cannot be specified when launching with multiple "
@@ -52,13 +50,10 @@ def interfaces_have_own_places(request: Request) -> None:
     if twice:
         raise AwsError(
             "InvalidParameterValue",
-            f"Each network interface requires a unique device index. (card {twice[0]}, device "
-            f"{twice[1]} occurs twice)",
+            f"Each network interface requires a unique device index. (card {twice[0]}, device {twice[1]} occurs twice)",
         )
     if places and (0, 0) not in places:
-        raise AwsError(
-            "InvalidParameterValue", "The primary network interface (card 0, device 0) is missing."
-        )
+        raise AwsError("InvalidParameterValue", "The primary network interface (card 0, device 0) is missing.")
 
 
 def security_groups_in_one_place(request: Request) -> None:
@@ -66,8 +61,7 @@ def security_groups_in_one_place(request: Request) -> None:
     if _interfaces(request) and at(request.inputs, "vpcSecurityGroupIds"):
         raise AwsError(
             "InvalidParameterCombination",
-            "Network interfaces and an instance-level security groups may not be specified on the same "
-            "request",
+            "Network interfaces and an instance-level security groups may not be specified on the same request",
         )
 
 
@@ -106,12 +100,10 @@ def placement_group_is_idle(request: Request) -> None:
     groups = [
         row.title
         for row in request.view.rows(_NODE_GROUP)
-        if at(row.state, "launchTemplate.id") in templates
-        and at(row.state, "scalingConfig.desiredSize", 0) > 0
+        if at(row.state, "launchTemplate.id") in templates and at(row.state, "scalingConfig.desiredSize", 0) > 0
     ]
     if groups:
         raise AwsError(
             "InvalidPlacementGroup.InUse",
-            f"The placement group '{request.inputs['name']}' is in use and may not be deleted. Used by: "
-            f"{groups[0]}.",
+            f"The placement group '{request.inputs['name']}' is in use and may not be deleted. Used by: {groups[0]}.",
         )

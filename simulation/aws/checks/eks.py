@@ -24,15 +24,12 @@ _ACCESS_POLICIES = (
 
 def subnets_of_two_zones(request: Request) -> None:
     """The control plane needs subnets of at least two availability zones."""
-    subnets = [
-        request.view.get(_SUBNET, subnet) for subnet in values_at(request.inputs, "vpcConfig.subnetIds[]")
-    ]
+    subnets = [request.view.get(_SUBNET, subnet) for subnet in values_at(request.inputs, "vpcConfig.subnetIds[]")]
     zones = sorted({subnet.state["availabilityZone"] for subnet in subnets if subnet})
     if len(zones) < 2:
         raise AwsError(
             "InvalidParameterException",
-            "Subnets specified must be in at least two different AZs (these are in "
-            f"{', '.join(zones) or 'none'})",
+            f"Subnets specified must be in at least two different AZs (these are in {', '.join(zones) or 'none'})",
         )
 
 
@@ -43,8 +40,7 @@ def admin_access_needs_api(request: Request) -> None:
     if refused and at(access, "authenticationMode", "CONFIG_MAP") == "CONFIG_MAP":
         raise AwsError(
             "InvalidParameterException",
-            "bootstrapClusterCreatorAdminPermissions must be true if cluster authentication mode is set "
-            "to CONFIG_MAP",
+            "bootstrapClusterCreatorAdminPermissions must be true if cluster authentication mode is set to CONFIG_MAP",
         )
 
 
@@ -52,9 +48,7 @@ def version_moves_one_up(request: Request) -> None:
     """Kubernetes is upgraded a minor version at a time and never downgraded."""
     old, new = at(request.old.state, "version") if request.old else None, at(request.inputs, "version")
     if old and new and int(new.split(".")[1]) - int(old.split(".")[1]) not in (0, 1):
-        raise AwsError(
-            "InvalidParameterException", f"Unsupported Kubernetes minor version update from {old} to {new}"
-        )
+        raise AwsError("InvalidParameterException", f"Unsupported Kubernetes minor version update from {old} to {new}")
 
 
 def not_protected(request: Request) -> None:
@@ -62,16 +56,13 @@ def not_protected(request: Request) -> None:
     if at(request.inputs, "deletionProtection", False):
         raise AwsError(
             "InvalidRequestException",
-            f"Cluster {request.inputs['name']} has deletion protection enabled. Set deletionProtection "
-            "to false first.",
+            f"Cluster {request.inputs['name']} has deletion protection enabled. Set deletionProtection to false first.",
         )
 
 
 def access_entries_need_api(request: Request) -> None:
     """Access entries exist in the authentication modes API and API_AND_CONFIG_MAP."""
-    cluster = next(
-        row for row in request.view.rows(_CLUSTER) if row.state["name"] == request.inputs["clusterName"]
-    )
+    cluster = next(row for row in request.view.rows(_CLUSTER) if row.state["name"] == request.inputs["clusterName"])
     if at(cluster.state, "accessConfig.authenticationMode") == "CONFIG_MAP":
         raise AwsError(
             "InvalidRequestException",
@@ -83,10 +74,7 @@ def access_entries_need_api(request: Request) -> None:
 def known_access_policy(request: Request) -> None:
     """Access policies are EKS's own, not IAM's."""
     arn = request.inputs["policyArn"]
-    if (
-        not arn.startswith("arn:aws:eks::aws:cluster-access-policy/")
-        or arn.rpartition("/")[2] not in _ACCESS_POLICIES
-    ):
+    if not arn.startswith("arn:aws:eks::aws:cluster-access-policy/") or arn.rpartition("/")[2] not in _ACCESS_POLICIES:
         raise AwsError(
             "ResourceNotFoundException",
             f"The specified policyArn could not be found: {arn}. It is "

@@ -35,8 +35,7 @@ def trust_policy_names_someone(request: Request) -> None:
         if "Principal" not in statement:
             raise AwsError(
                 "MalformedPolicyDocument",
-                "AssumeRole policy may only specify STS AssumeRole actions for a Principal; a statement "
-                "names none.",
+                "AssumeRole policy may only specify STS AssumeRole actions for a Principal; a statement names none.",
             )
 
 
@@ -46,9 +45,7 @@ def role_keeps_working(request: Request) -> None:
     IAM would let the policy go, but EKS could then not delete its network interfaces and security group, and
     the destroy would hang on the VPC (AWS provider, documentation of aws_eks_cluster).
     """
-    role = next(
-        (row for row in request.view.rows(_ROLE) if row.state["name"] == request.inputs["role"]), None
-    )
+    role = next((row for row in request.view.rows(_ROLE) if row.state["name"] == request.inputs["role"]), None)
     if role is None:
         return
     arn = role.state["arn"]

@@ -45,9 +45,7 @@ def subnet_inside_vpc(request: Request) -> None:
     if not cidr or not around:
         return
     if not 16 <= _network(cidr).prefixlen <= 28 or not _network(cidr).subnet_of(_network(around)):
-        raise AwsError(
-            "InvalidSubnet.Range", f"The CIDR '{cidr}' is invalid. (the VPC holds {around}; /16 to /28)"
-        )
+        raise AwsError("InvalidSubnet.Range", f"The CIDR '{cidr}' is invalid. (the VPC holds {around}; /16 to /28)")
 
 
 def subnet_overlaps_none(request: Request) -> None:
@@ -72,8 +70,7 @@ def nat_has_internet(request: Request) -> None:
     if not any(at(row.state, "vpcId") == vpc for row in request.view.rows(_INTERNET_GATEWAY)):
         raise AwsError(
             "Gateway.NotAttached",
-            f"Network {vpc} has no Internet gateway attached. Make the NAT gateway depend on the "
-            "internet gateway.",
+            f"Network {vpc} has no Internet gateway attached. Make the NAT gateway depend on the internet gateway.",
         )
 
 

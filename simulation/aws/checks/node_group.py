@@ -56,9 +56,7 @@ def instance_type(view: View, node_group: Properties) -> str:
 def _template_holds_no_subnet(request: Request) -> None:
     template = launch_template(request.view, request.inputs)
     if template and values_at(template.state, "networkInterfaces[].subnetId"):
-        raise _refuse(
-            "Launch template should not specify a subnet in its network interfaces; the node group names it."
-        )
+        raise _refuse("Launch template should not specify a subnet in its network interfaces; the node group names it.")
 
 
 def _template_leaves_role_to_group(request: Request) -> None:
@@ -71,9 +69,7 @@ def _template_leaves_role_to_group(request: Request) -> None:
 def _template_holds_disk_and_access(request: Request) -> None:
     for field in ("diskSize", "remoteAccess"):
         if at(request.inputs, "launchTemplate") and at(request.inputs, field):
-            raise _refuse(
-                f"{field} cannot be specified together with a launch template; set it in the template."
-            )
+            raise _refuse(f"{field} cannot be specified together with a launch template; set it in the template.")
 
 
 def _instance_type_in_one_place(request: Request) -> None:
@@ -117,11 +113,7 @@ def _placement_group_in_one_zone(request: Request) -> None:
     template = launch_template(request.view, request.inputs)
     name = at(template.state, "placement.groupName") if template else None
     group = request.view.get(_PLACEMENT_GROUP, name) if name else None
-    if (
-        group
-        and group.state["strategy"] == "cluster"
-        and len(set(values_at(request.inputs, "subnetIds[]"))) > 1
-    ):
+    if group and group.state["strategy"] == "cluster" and len(set(values_at(request.inputs, "subnetIds[]"))) > 1:
         raise _refuse(
             f"Instances in the Placement Group {name} must be launched in one availability zone; "
             "the node group names several subnets."
@@ -148,9 +140,7 @@ def _taints_are_valid(request: Request) -> None:
 def _node_role_lets_nodes_join(request: Request) -> None:
     arn = request.inputs["nodeRoleArn"]
     names = {row.state["name"] for row in request.view.rows(_ROLE) if row.state["arn"] == arn}
-    attached = [
-        row.state["policyArn"] for row in request.view.rows(_ATTACHMENT) if row.state["role"] in names
-    ]
+    attached = [row.state["policyArn"] for row in request.view.rows(_ATTACHMENT) if row.state["role"] in names]
     for policy in ("AmazonEKSWorkerNode", "AmazonEC2ContainerRegistry"):
         if names and not any(policy in arn for arn in attached):
             raise AwsError(

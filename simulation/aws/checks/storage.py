@@ -60,9 +60,7 @@ def _lustre_version(request: Request) -> None:
     version = at(request.inputs, "fileSystemTypeVersion")
     allowed = ("2.12", "2.15") if _deployment(request) == "PERSISTENT_2" else ("2.10", "2.12", "2.15")
     if version and version not in allowed:
-        raise _refuse(
-            f"FileSystemTypeVersion {version} is not valid for {_deployment(request)}: {', '.join(allowed)}"
-        )
+        raise _refuse(f"FileSystemTypeVersion {version} is not valid for {_deployment(request)}: {', '.join(allowed)}")
 
 
 def _efa_needs_metadata_and_steps(request: Request) -> None:

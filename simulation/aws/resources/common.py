@@ -68,16 +68,12 @@ def arn(service: str, kind: str) -> Output:
 
 def iam_arn(kind: str) -> Output:
     """An IAM ARN, which holds path and name but no region."""
-    return lambda facts: (
-        f"arn:{PARTITION}:iam::{ACCOUNT}:{kind}{at(facts.state, 'path', '/')}{at(facts.state, 'name')}"
-    )
+    return lambda facts: f"arn:{PARTITION}:iam::{ACCOUNT}:{kind}{at(facts.state, 'path', '/')}{at(facts.state, 'name')}"
 
 
 def vpc_reference(path: str = "vpcId") -> Reference:
     """A VPC by id."""
-    return Reference(
-        path=path, target=VPC, missing=("InvalidVpcID.NotFound", "The vpc ID '{value}' does not exist")
-    )
+    return Reference(path=path, target=VPC, missing=("InvalidVpcID.NotFound", "The vpc ID '{value}' does not exist"))
 
 
 def subnet_reference(path: str = "subnetIds[]") -> Reference:
@@ -117,7 +113,5 @@ def role_reference(path: str, missing: tuple[str, str], key: str = "arn") -> Ref
         target=ROLE,
         key=key,
         missing=missing,
-        outside=lambda value: (
-            value == SIMULATED_ROLE or (value.startswith("arn:") and not value.startswith(own))
-        ),
+        outside=lambda value: value == SIMULATED_ROLE or (value.startswith("arn:") and not value.startswith(own)),
     )

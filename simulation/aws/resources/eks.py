@@ -29,8 +29,7 @@ def _vpc_of_subnets(facts: Facts) -> Json:
 def _cluster_group(cluster: Properties) -> Properties:
     return {
         "name": f"eks-cluster-sg-{cluster['name']}-{secrets.randbelow(10**9)}",
-        "description": "EKS created security group applied to ENI that is attached to EKS Control Plane "
-        "master nodes",
+        "description": "EKS created security group applied to ENI that is attached to EKS Control Plane master nodes",
         "vpcId": cluster["vpcConfig"]["vpcId"],
     }
 
@@ -54,9 +53,7 @@ _CLUSTER = ResourceType(
         "vpcConfig.clusterSecurityGroupId": random_output("sg"),
         "vpcConfig.vpcId": _vpc_of_subnets,
         "version": constant(DEFAULT_KUBERNETES),
-        "accessConfig": constant(
-            {"authenticationMode": "CONFIG_MAP", "bootstrapClusterCreatorAdminPermissions": True}
-        ),
+        "accessConfig": constant({"authenticationMode": "CONFIG_MAP", "bootstrapClusterCreatorAdminPermissions": True}),
         "accessConfig.authenticationMode": constant("CONFIG_MAP"),
         "kubernetesNetworkConfig": constant({}),
         "kubernetesNetworkConfig.ipFamily": constant("ipv4"),
@@ -90,13 +87,9 @@ _CLUSTER = ResourceType(
         common.subnet_reference("vpcConfig.subnetIds[]"),
         common.security_group_reference("vpcConfig.securityGroupIds[]"),
     ),
-    unique=(
-        Unique(paths=("name",), error=("ResourceInUseException", "Cluster already exists with name: {}")),
-    ),
+    unique=(Unique(paths=("name",), error=("ResourceInUseException", "Cluster already exists with name: {}")),),
     autonamed="name",
-    owned=(
-        Owned(type=common.SECURITY_GROUP, id_path="vpcConfig.clusterSecurityGroupId", inputs=_cluster_group),
-    ),
+    owned=(Owned(type=common.SECURITY_GROUP, id_path="vpcConfig.clusterSecurityGroupId", inputs=_cluster_group),),
     checks=(checks.subnets_of_two_zones, checks.admin_access_needs_api, checks.version_moves_one_up),
     delete_checks=(checks.not_protected,),
     in_use=("ResourceInUseException", "Cluster {id} has nodegroups attached"),
@@ -119,9 +112,7 @@ _NODE_GROUP = ResourceType(
         "diskSize": lambda facts: 0 if at(facts.state, "launchTemplate") else 20,
         "instanceTypes": lambda facts: [] if at(facts.state, "launchTemplate") else ["t3.medium"],
         "version": lambda facts: checks.cluster_version(facts.view, facts.state["clusterName"]),
-        "releaseVersion": lambda facts: ami_release(
-            checks.cluster_version(facts.view, facts.state["clusterName"])
-        ),
+        "releaseVersion": lambda facts: ami_release(checks.cluster_version(facts.view, facts.state["clusterName"])),
         "launchTemplate.id": lambda facts: checks.template_id(facts.view, facts.state),
         "launchTemplate.name": lambda facts: checks.template_name(facts.view, facts.state),
         "updateConfig": constant({"maxUnavailable": 1, "updateStrategy": "DEFAULT"}),

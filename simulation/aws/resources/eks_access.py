@@ -13,8 +13,7 @@ from simulation.aws.values import Json, at
 
 NO_ROLE = (
     "InvalidParameterException",
-    "Role with arn: {value}, could not be assumed because it does not exist or the trusted entity is "
-    "not correct",
+    "Role with arn: {value}, could not be assumed because it does not exist or the trusted entity is not correct",
 )
 
 

@@ -91,9 +91,7 @@ _SUBNET = ResourceType(
         "ipv6Native": False,
         "mapPublicIpOnLaunch": False,
     },
-    forces_replacement=frozenset(
-        {"vpcId", "cidrBlock", "availabilityZone", "availabilityZoneId", "outpostArn"}
-    ),
+    forces_replacement=frozenset({"vpcId", "cidrBlock", "availabilityZone", "availabilityZoneId", "outpostArn"}),
     references=(common.vpc_reference(),),
     checks=(checks.known_zone, checks.subnet_inside_vpc, checks.subnet_overlaps_none),
     in_use=("DependencyViolation", "The subnet '{id}' has dependencies and cannot be deleted."),

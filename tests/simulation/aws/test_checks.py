@@ -101,7 +101,7 @@ def test_file_systems_refused(account: Account, change: dict[str, Any], words: s
 
 
 @pytest.mark.parametrize("rules", [True, False])
-def test_file_system_needs_its_port_open_first(account: Account, rules: bool) -> None:  # noqa: FBT001
+def test_file_system_needs_its_port_open_first(account: Account, rules: bool) -> None:
     network = world.vpc(account)
     home = world.subnet(account, network.id, 0, "a")
     group = world.security_group(account, network.id, rules=rules)

@@ -28,9 +28,7 @@ def refused(code: str, *words: str) -> object:
         (world.FILE_SYSTEM, {"subnetIds": "subnet-1"}, "InvalidSubnetID.NotFound"),
     ],
 )
-def test_unknown_references_are_refused(
-    account: Account, token: str, inputs: dict[str, object], code: str
-) -> None:
+def test_unknown_references_are_refused(account: Account, token: str, inputs: dict[str, object], code: str) -> None:
     with refused(code):
         account.create(token, "it", inputs)
     assert account.store.is_empty()
@@ -101,9 +99,7 @@ class TestDelete:
     def test_policy_stays_attached_while_nodes_need_the_role(self, account: Account) -> None:
         _, subnets = world.cluster(account)
         account.create(common.NODE_GROUP, "gpu", world.node_group_inputs(account, subnets))
-        attachment = next(
-            row for row in account.store.list_resources() if row.type == common.ROLE_POLICY_ATTACHMENT
-        )
+        attachment = next(row for row in account.store.list_resources() if row.type == common.ROLE_POLICY_ATTACHMENT)
         with refused("SimulatedDependency", "eks:NodeGroup gpu"):
             account.delete(attachment.type, attachment.id)
 
