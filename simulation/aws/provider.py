@@ -46,16 +46,17 @@ class SimulatedAws(engine.Provider):
 
     def __init__(self, cluster: kubernetes.Cluster | None = None) -> None:
         self._cluster = cluster
-        self._account = self._open({})
+        self._config: Properties = {}
 
-    def _open(self, config: Properties) -> Account:
-        region = config.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-        tags = config.get("defaultTags", {})
+    @property
+    def _account(self) -> Account:
+        region = self._config.get("region") or os.environ.get("AWS_REGION")
+        tags = self._config.get("defaultTags", {})
         tags = json.loads(tags) if isinstance(tags, str) else tags
         return Account(
             store=Store(paths.aws_store()),
             cluster=self._cluster or kubernetes.from_environment(),
-            region=region or "us-east-1",
+            region=region or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1",
             default_tags=tags.get("tags", {}),
             faults=faults.parse(os.environ.get(faults.VARIABLE, "")),
         )
@@ -70,7 +71,8 @@ class SimulatedAws(engine.Provider):
 
     async def configure(self, request: engine.ConfigureRequest) -> engine.ConfigureResponse:
         safety.require_simulated_backend()
-        self._account = self._open(from_engine(request.args))
+        faults.parse(os.environ.get(faults.VARIABLE, ""))  # a rule that cannot be read shows at once
+        self._config = from_engine(request.args)
         return engine.ConfigureResponse(supports_preview=True)
 
     async def check(self, request: engine.CheckRequest) -> engine.CheckResponse:

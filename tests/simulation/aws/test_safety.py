@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pulumi.provider.experimental import provider as engine
@@ -16,7 +17,7 @@ from simulation.aws.safety import MARKER, WrongBackendError, mark_backend
 URN = "urn:pulumi:dev::demo::aws:ec2/vpc:Vpc::main"
 OTHER_STACK = "urn:pulumi:production::demo::aws:ec2/vpc:Vpc::main"
 
-Call = Callable[[SimulatedAws, str], Awaitable[object]]
+Call = Callable[[SimulatedAws, str], Coroutine[Any, Any, object]]
 CALLS: dict[str, Call] = {
     "check_config": lambda aws, urn: aws.check_config(engine.CheckRequest(urn, {}, {}, b"")),
     "check": lambda aws, urn: aws.check(engine.CheckRequest(urn, {}, {}, b"seed")),
