@@ -84,7 +84,6 @@ class GpuNodes(ComponentResource):
         groups = [self.security_group_id, self._args.cluster.security_group_id]
         return ec2.LaunchTemplate(
             f"{self._name}-template",
-            name_prefix=f"{self._args.plan.settings.name}-gpu-",
             user_data=base64.b64encode(user_data().encode()).decode(),
             metadata_options=METADATA_OPTIONS,
             block_device_mappings=[root_disk(DISK_GIB)],

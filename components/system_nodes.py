@@ -41,7 +41,6 @@ class SystemNodes(ComponentResource):
         nodes = args.settings.platform.system_nodes
         template = ec2.LaunchTemplate(
             f"{name}-template",
-            name_prefix=f"{args.settings.name}-system-",
             metadata_options=METADATA_OPTIONS,
             block_device_mappings=[root_disk(DISK_GIB)],
             tag_specifications=tag_specifications(f"{args.settings.name}-system"),

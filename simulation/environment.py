@@ -18,6 +18,7 @@ import yaml
 
 from simulation import paths, stackfile
 from simulation.aws.safety import mark_backend
+from simulation.control_plane.access import kubeconfig_of
 from simulation.tools.build import build, missing
 from simulation.tools.catalogue import TOOLS
 from simulation.tools.errors import SetupError
@@ -65,7 +66,7 @@ def variables(base: Mapping[str, str] | None = None) -> dict[str, str]:
         "PATH": os.pathsep.join([*map(str, _own_path()), *_foreign_path(base)]),
         "PYTHONPATH": str(paths.ROOT),
         "SIMULATION_HOME": str(home),
-        "KUBECONFIG": str(paths.control_plane().resolve() / "certificates" / "admin.kubeconfig"),
+        "KUBECONFIG": str(kubeconfig_of("admin").resolve()),
         "PULUMI_HOME": str(_pulumi_home()),
         "PULUMI_BACKEND_URL": f"file://{paths.backend().resolve()}",
         "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,

@@ -1,0 +1,17 @@
+"""A Pulumi program that installs the charts of `releases.json` beside Pulumi.yaml; run by the engine, not imported."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pulumi import ResourceOptions
+from pulumi_kubernetes import Provider
+from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
+
+provider = Provider("cluster", kubeconfig=Path("kubeconfig").read_text())
+for release in json.loads(Path("releases.json").read_text()):
+    arguments = ReleaseArgs(
+        chart=release["chart"], namespace=release["namespace"], values=release["values"], timeout=30
+    )
+    Release(release["name"], arguments, opts=ResourceOptions(provider=provider))
