@@ -49,8 +49,3 @@ def _generated(resource_type: ResourceType, name: str, seed: bytes) -> str:
 
 def _text(document: object) -> object:
     return json.dumps(document, sort_keys=True) if isinstance(document, dict) else document
-
-
-def own_type(qualified: str) -> str:
-    """A resource's own type token: the engine puts the types of its parent components in front, `A$B$own`."""
-    return qualified.rpartition("$")[2]

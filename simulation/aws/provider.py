@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from typing import Protocol
 
 from pulumi.provider.experimental import provider as engine
 
 from simulation import paths
 from simulation.aws import diff, faults, invokes, kubernetes, naming, safety, states
 from simulation.aws.account import Account
-from simulation.aws.naming import own_type
 from simulation.aws.resources import resource_type
 from simulation.aws.store import Store
 from simulation.aws.values import Properties, from_engine, to_engine
@@ -26,21 +26,37 @@ _KINDS = {
 }
 
 
+class _Request(Protocol):
+    """What all of the engine's requests about one resource have in common."""
+
+    urn: str
+
+    @property
+    def type(self) -> str: ...
+
+
+def _simulated(request: _Request) -> str:
+    """The resource's own type, without its parents' that the engine puts in front. Refuses real stacks."""
+    safety.require_simulated_stack(request.urn)
+    return request.type.rpartition("$")[2]
+
+
 class SimulatedAws(engine.Provider):
     """Serves one simulated account; `cluster` stands in for the control plane in tests."""
 
     def __init__(self, cluster: kubernetes.Cluster | None = None) -> None:
         self._cluster = cluster
-        self._account = self._open({})
+        self._config: Properties = {}
 
-    def _open(self, config: Properties) -> Account:
-        region = config.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-        tags = config.get("defaultTags", {})
+    @property
+    def _account(self) -> Account:
+        region = self._config.get("region") or os.environ.get("AWS_REGION")
+        tags = self._config.get("defaultTags", {})
         tags = json.loads(tags) if isinstance(tags, str) else tags
         return Account(
             store=Store(paths.aws_store()),
             cluster=self._cluster or kubernetes.from_environment(),
-            region=region or "us-east-1",
+            region=region or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1",
             default_tags=tags.get("tags", {}),
             faults=faults.parse(os.environ.get(faults.VARIABLE, "")),
         )
@@ -55,17 +71,18 @@ class SimulatedAws(engine.Provider):
 
     async def configure(self, request: engine.ConfigureRequest) -> engine.ConfigureResponse:
         safety.require_simulated_backend()
-        self._account = self._open(from_engine(request.args))
+        faults.parse(os.environ.get(faults.VARIABLE, ""))  # a rule that cannot be read shows at once
+        self._config = from_engine(request.args)
         return engine.ConfigureResponse(supports_preview=True)
 
     async def check(self, request: engine.CheckRequest) -> engine.CheckResponse:
-        safety.require_simulated_stack(request.urn)
+        token = _simulated(request)
         new, old = from_engine(request.new_inputs), from_engine(request.old_inputs)
-        inputs = naming.complete(resource_type(own_type(request.type)), request.name, new, old, request.random_seed)
+        inputs = naming.complete(resource_type(token), request.name, new, old, request.random_seed)
         return engine.CheckResponse(inputs=to_engine(inputs))
 
     async def diff(self, request: engine.DiffRequest) -> engine.DiffResponse:
-        kind = resource_type(own_type(request.type))
+        kind = resource_type(_simulated(request))
         old, new = from_engine(request.old_state), from_engine(request.new_inputs)
         found = [
             change
@@ -85,29 +102,29 @@ class SimulatedAws(engine.Provider):
         )
 
     async def create(self, request: engine.CreateRequest) -> engine.CreateResponse:
-        safety.require_simulated_stack(request.urn)
+        token = _simulated(request)
         inputs = from_engine(request.properties)
         if request.preview:
-            return engine.CreateResponse(properties=to_engine(self._account.plan(own_type(request.type), inputs, {})))
-        row = await asyncio.to_thread(self._account.create, own_type(request.type), request.name, inputs)
+            return engine.CreateResponse(properties=to_engine(self._account.plan(token, inputs, {})))
+        row = await asyncio.to_thread(self._account.create, token, request.name, inputs)
         return engine.CreateResponse(resource_id=row.id, properties=to_engine(row.state))
 
     async def update(self, request: engine.UpdateRequest) -> engine.UpdateResponse:
-        safety.require_simulated_stack(request.urn)
+        token = _simulated(request)
         inputs = from_engine(request.news)
         if request.preview:
-            planned = self._account.plan(own_type(request.type), inputs, from_engine(request.olds))
+            planned = self._account.plan(token, inputs, from_engine(request.olds))
             return engine.UpdateResponse(properties=to_engine(planned))
-        row = await asyncio.to_thread(self._account.update, own_type(request.type), request.resource_id, inputs)
+        row = await asyncio.to_thread(self._account.update, token, request.resource_id, inputs)
         return engine.UpdateResponse(properties=to_engine(row.state))
 
     async def delete(self, request: engine.DeleteRequest) -> None:
-        safety.require_simulated_stack(request.urn)
-        await asyncio.to_thread(self._account.delete, own_type(request.type), request.resource_id)
+        token = _simulated(request)
+        await asyncio.to_thread(self._account.delete, token, request.resource_id)
 
     async def read(self, request: engine.ReadRequest) -> engine.ReadResponse:
-        safety.require_simulated_stack(request.urn)
-        row = await asyncio.to_thread(self._account.read, own_type(request.type), request.resource_id)
+        token = _simulated(request)
+        row = await asyncio.to_thread(self._account.read, token, request.resource_id)
         if row is None:
             return engine.ReadResponse(resource_id="")
         inputs = states.inputs_from(from_engine(request.inputs) or row.inputs, row.state)

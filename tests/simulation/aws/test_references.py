@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 import pytest
 
 from simulation.aws.account import Account
@@ -11,7 +13,7 @@ from tests.simulation.aws import world
 from tests.simulation.aws.conftest import RecordedCluster
 
 
-def refused(code: str, *words: str) -> object:
+def refused(code: str, *words: str) -> AbstractContextManager[object]:
     """An AwsError with that code whose text holds all of `words`."""
     pattern = ".*".join([f"^{code}: ", *words])
     return pytest.raises(AwsError, match=f"(?s){pattern}")
