@@ -96,6 +96,8 @@ def prepare_home() -> None:
     paths.backend().mkdir(parents=True, exist_ok=True)
     plugins = _pulumi_home() / "plugins"
     if not installed_pulumi():
+        if plugins.is_symlink():
+            plugins.unlink()
         _link(plugins / f"resource-kubernetes-v{PLUGIN.version}" / PLUGIN.name, PLUGIN.executable)
         return
     users = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
@@ -138,6 +140,8 @@ def _foreign_path(base: Mapping[str, str]) -> list[str]:
 def _link(link: Path, target: Path) -> None:
     if link.resolve() == target.resolve():
         return
+    if link.is_dir() and not link.is_symlink():
+        shutil.rmtree(link)
     link.unlink(missing_ok=True)
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(target)
