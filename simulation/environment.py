@@ -61,7 +61,7 @@ def variables(base: Mapping[str, str] | None = None) -> dict[str, str]:
     home = paths.home().resolve()
     prepared = {
         **kept,
-        "PATH": os.pathsep.join([*map(str, _own_path()), *_foreign_path(base)]),
+        "PATH": os.pathsep.join(dict.fromkeys([*map(str, _own_path()), *_foreign_path(base)])),
         "PYTHONPATH": str(paths.ROOT),
         "SIMULATION_HOME": str(home),
         "KUBECONFIG": str(paths.control_plane().resolve() / "certificates" / "admin.kubeconfig"),
@@ -130,11 +130,12 @@ def _own_path() -> list[Path]:
 
 def _foreign_path(base: Mapping[str, str]) -> list[str]:
     """PATH without what an outer prepared environment put there."""
-    ours = (paths.ROOT / "simulation" / "bin", Path(sys.executable).parent)
     entries = base.get("PATH", os.defpath).split(os.pathsep)
-    return [
-        entry for entry in entries if Path(entry) not in ours and paths.tools() not in Path(entry).parents
-    ]
+    return [entry for entry in entries if not _is_ours(Path(entry))]
+
+
+def _is_ours(folder: Path) -> bool:
+    return folder == paths.ROOT / "simulation" / "bin" or paths.tools() in folder.parents
 
 
 def _link(link: Path, target: Path) -> None:
