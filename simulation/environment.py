@@ -63,7 +63,7 @@ def variables(base: Mapping[str, str] | None = None) -> dict[str, str]:
     home = paths.home().resolve()
     prepared = {
         **kept,
-        "PATH": os.pathsep.join([*map(str, _own_path()), *_foreign_path(base)]),
+        "PATH": os.pathsep.join(dict.fromkeys([*map(str, _own_path()), *_foreign_path(base)])),
         "PYTHONPATH": str(paths.ROOT),
         "SIMULATION_HOME": str(home),
         "KUBECONFIG": str(kubeconfig_of("admin").resolve()),
@@ -98,6 +98,8 @@ def prepare_home() -> None:
     mark_backend(paths.backend())
     plugins = _pulumi_home() / "plugins"
     if not installed_pulumi():
+        if plugins.is_symlink():
+            plugins.unlink()
         _link(plugins / f"resource-kubernetes-v{PLUGIN.version}" / PLUGIN.name, PLUGIN.executable)
         return
     users = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
@@ -130,14 +132,19 @@ def _own_path() -> list[Path]:
 
 def _foreign_path(base: Mapping[str, str]) -> list[str]:
     """PATH without what an outer prepared environment put there."""
-    ours = (paths.ROOT / "simulation" / "bin", Path(sys.executable).parent)
     entries = base.get("PATH", os.defpath).split(os.pathsep)
-    return [entry for entry in entries if Path(entry) not in ours and paths.tools() not in Path(entry).parents]
+    return [entry for entry in entries if not _is_ours(Path(entry))]
+
+
+def _is_ours(folder: Path) -> bool:
+    return folder == paths.ROOT / "simulation" / "bin" or paths.tools() in folder.parents
 
 
 def _link(link: Path, target: Path) -> None:
     if link.resolve() == target.resolve():
         return
+    if link.is_dir() and not link.is_symlink():
+        shutil.rmtree(link)
     link.unlink(missing_ok=True)
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(target)

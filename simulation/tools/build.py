@@ -147,4 +147,4 @@ def _module_folder(module: str, source: Path) -> Path:
 
 
 def _go_environment() -> dict[str, str]:
-    return {**os.environ, **BUILD_SETTINGS}
+    return {**os.environ, **BUILD_SETTINGS, "GOWORK": "off"}

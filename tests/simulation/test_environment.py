@@ -143,6 +143,18 @@ def test_an_installed_pulumi_is_used_and_may_fetch_its_plugin(tmp_path: Path, mo
     assert (Path(prepared["PULUMI_HOME"]) / "plugins").resolve() == tmp_path / "user" / ".pulumi" / "plugins"
 
 
+def test_the_users_plugin_cache_stays_as_it_is_when_pulumi_comes_and_goes(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = tmp_path / "user"
+    monkeypatch.setenv("PULUMI_HOME", str(user))
+    for installed in (None, Path("/usr/bin/pulumi"), None):
+        monkeypatch.setattr(environment, "installed_pulumi", lambda installed=installed: installed)
+        environment.prepare_home()
+        assert (home / "pulumi-home" / "plugins").is_symlink() == bool(installed)
+    assert list((user / "plugins").iterdir()) == []
+
+
 def test_a_failing_pulumi_command_is_quoted(project: Path) -> None:
     (project / "Pulumi.yaml").write_text("name: vllm-multinode\nruntime: [python]\n")
     with pytest.raises(SetupError, match=r"`pulumi stack init simulated` failed: (.|\n)*runtime"):
