@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 
 import pulumi
-from planner.report import summary
-from pulumi import Output
 
 from components.cluster import Cluster
 from components.serving import Serving
 from planner.plan import Plan
+from planner.report import summary
 
 PAUSED = "paused: gpuNodes.count is 0; `pulumi config set --path deployment.gpuNodes.count 2 && pulumi up` resumes it"
 
@@ -19,26 +18,22 @@ def export(plan: Plan, cluster: Cluster, serving: Serving | None) -> None:
     """Export the stack's outputs. Nothing secret is among them."""
     pulumi.export("account", cluster.account_identity)
     pulumi.export("kubeconfig", cluster.kubeconfig)
-    pulumi.export("model", plan.model.repository)
     for key, value in summary(plan).items():
         pulumi.export(key, value)
     if serving is None:
         pulumi.export("endpoint", PAUSED)
         return
-    pulumi.export(
-        "endpoint", Output.format("http://{0}.{1}.svc:{2}/v1", serving.service, serving.namespace, serving.port)
-    )
-    pulumi.export("connect", forward_command(serving))
+    namespace = plan.settings.name
+    pulumi.export("endpoint", f"http://{serving.service}.{namespace}.svc:{serving.port}/v1")
+    pulumi.export("connect", connect_command(serving, namespace))
     pulumi.export("curl", curl_command(plan.model.repository, serving.port))
 
 
-def forward_command(serving: Serving) -> Output[str]:
+def connect_command(serving: Serving, namespace: str) -> str:
     """Makes the model's API answer on this machine, through the Kubernetes API."""
-    return Output.format(
-        "kubectl --kubeconfig <(pulumi stack output kubeconfig) --namespace {0} port-forward service/{1} {2}",
-        serving.namespace,
-        serving.service,
-        serving.port,
+    return (
+        "kubectl --kubeconfig <(pulumi stack output kubeconfig) "
+        f"--namespace {namespace} port-forward service/{serving.service} {serving.port}"
     )
 
 

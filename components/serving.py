@@ -41,8 +41,7 @@ class ServingArgs:
 class Serving(ComponentResource):
     """The LeaderWorkerSet with its operator, secret, Service and NetworkPolicy."""
 
-    service: Output[str]
-    namespace: Output[str]
+    service: str
     port: int
 
     def __init__(self, name: str, args: ServingArgs, opts: ResourceOptions | None = None) -> None:
@@ -51,10 +50,11 @@ class Serving(ComponentResource):
             raise ValueError("a paused stack serves nothing: gpuNodes.count is 0")
         self._name, self._args, self._serving = name, args, args.plan.serving
         self._gang_name = args.plan.settings.name
+        # The operator makes a headless Service of the gang's own name; clients need another one.
+        self.service, self.port = f"{self._gang_name}-api", self._serving.port
         policy = self._network_policy()
         self._gang([*args.after, *self._operator(), policy])
-        self.service = self._service().metadata.name
-        self.namespace, self.port = args.cache.namespace, self._serving.port
+        self._service()
         self.register_outputs({"service": self.service})
 
     def _operator(self) -> list[Resource]:
@@ -97,16 +97,19 @@ class Serving(ComponentResource):
             opts=ResourceOptions(
                 parent=self,
                 depends_on=list(requires),
+                # After an update in place the old gang's Available would still stand, and `up` would end before the
+                # new one has loaded. Nothing is lost: one group on fixed nodes cannot roll without a gap.
+                replace_on_changes=["spec"],
+                delete_before_replace=True,
                 custom_timeouts=CustomTimeouts(create=READY_TIMEOUT, update=READY_TIMEOUT, delete="20m"),
             ),
         )
 
     def _service(self) -> Service:
-        # The operator makes a headless Service of the gang's own name; clients need another one.
         return Service(
             f"{self._name}-api",
             metadata={
-                "name": f"{self._gang_name}-api",
+                "name": self.service,
                 "namespace": self._args.cache.namespace,
                 # Ready when the leader is: the gang is waited for by itself.
                 "annotations": {"pulumi.com/skipAwait": "true"},
@@ -114,7 +117,7 @@ class Serving(ComponentResource):
             spec={
                 "type": "ClusterIP",
                 "selector": {NAME_LABEL: self._gang_name, INDEX_LABEL: "0"},
-                "ports": [{"name": "http", "port": self._serving.port, "target_port": "http"}],
+                "ports": [{"name": "http", "port": self.port, "target_port": "http"}],
             },
             opts=ResourceOptions(parent=self),
         )
@@ -129,7 +132,7 @@ class Serving(ComponentResource):
                 "policy_types": ["Ingress"],
                 "ingress": [
                     {"from_": [{"pod_selector": gang}]},
-                    {"ports": [{"port": self._serving.port, "protocol": "TCP"}]},
+                    {"ports": [{"port": self.port, "protocol": "TCP"}]},
                 ],
             },
             opts=ResourceOptions(parent=self),

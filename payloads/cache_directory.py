@@ -30,9 +30,7 @@ def read_marker(settings: Settings) -> dict[str, Any] | None:
     try:
         marker = json.loads((settings.final_directory / COMPLETE_MARKER).read_text())
         stored = sum(
-            path.stat().st_size
-            for path in settings.final_directory.rglob("*")
-            if path.name != COMPLETE_MARKER
+            path.stat().st_size for path in settings.final_directory.rglob("*") if path.name != COMPLETE_MARKER
         )
         whole = (
             marker["repository"] == settings.repository

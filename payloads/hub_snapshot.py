@@ -105,9 +105,7 @@ def download(settings: Settings, manifest: Manifest, use_xet: bool, outcome: Con
         outcome.send((failure.code, str(failure)))
         return
     # When the Hub fails to list the commit, the client is content with whatever the directory holds.
-    missing = [
-        file.path for file in manifest.files if not (settings.temporary_directory / file.path).is_file()
-    ]
+    missing = [file.path for file in manifest.files if not (settings.temporary_directory / file.path).is_file()]
     if missing:
         reason = f"the Hub client left out {len(missing)} of {len(manifest.files)} files, first {missing[0]}"
         outcome.send((ExitCode.NETWORK, reason))
@@ -143,16 +141,12 @@ def explain(error: Exception, settings: Settings) -> StagingError:
     if isinstance(error, GatedRepoError) or status in (401, 403):
         return StagingError(ExitCode.ACCESS_DENIED, f"{what}: {_access_help(settings)} (HTTP {status})")
     if status == 404:
-        return StagingError(
-            ExitCode.NOT_FOUND, f"{what} does not exist: no such repository or file; check the name"
-        )
+        return StagingError(ExitCode.NOT_FOUND, f"{what} does not exist: no such repository or file; check the name")
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StagingError(ExitCode.NO_SPACE, f"the cache became full while fetching {what}: {error}")
     passing = status is None or status >= 500 or status in (408, 429)
     # The client reports a body of the wrong length as an OSError without a number.
-    if passing and (
-        isinstance(error, httpx2.HTTPError) or (isinstance(error, OSError) and error.errno is None)
-    ):
+    if passing and (isinstance(error, httpx2.HTTPError) or (isinstance(error, OSError) and error.errno is None)):
         return StagingError(ExitCode.NETWORK, f"could not fetch {what}: {type(error).__name__}: {error}")
     return StagingError(ExitCode.UNEXPECTED, f"fetching {what} failed: {type(error).__name__}: {error}")
 

@@ -82,10 +82,7 @@ def stage(settings: Settings, board: ProgressBoard) -> str:
     """
     started = time.monotonic()
     if marker := cache_directory.read_marker(settings):
-        return (
-            f"already staged: {marker['files']} files, {marker['bytes'] / GIB:.1f} GiB "
-            f"in {settings.final_directory}"
-        )
+        return f"already staged: {marker['files']} files, {marker['bytes'] / GIB:.1f} GiB in {settings.final_directory}"
     cache_directory.open_temporary_directory(settings)
     os.environ.setdefault("HF_HOME", str(settings.temporary_directory / ".cache" / "home"))
     hub_snapshot.remove_partial_files(settings.temporary_directory)
@@ -137,9 +134,7 @@ def download(settings: Settings, manifest: Manifest, board: ProgressBoard) -> No
         log(_without_token(f"{failure}; restart {restarts} of {DOWNLOAD_RESTARTS}"))
 
 
-def _download_once(
-    settings: Settings, manifest: Manifest, board: ProgressBoard, use_xet: bool
-) -> StagingError | None:
+def _download_once(settings: Settings, manifest: Manifest, board: ProgressBoard, use_xet: bool) -> StagingError | None:
     """Download in a process of its own, since only a process can be ended when a transfer hangs."""
     temporary = settings.temporary_directory
     hub_snapshot.remove_partial_files(temporary)
@@ -148,9 +143,7 @@ def _download_once(
     board.begin("downloading", total=manifest.bytes, done=seen[0])
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(
-        target=hub_snapshot.download, args=(settings, manifest, use_xet, sender), daemon=True
-    )
+    child = context.Process(target=hub_snapshot.download, args=(settings, manifest, use_xet, sender), daemon=True)
     child.start()
     sender.close()  # so that the child's death ends the wait below
     try:

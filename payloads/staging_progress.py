@@ -87,10 +87,7 @@ class ProgressBoard:
             timeout=API_TIMEOUT_SECONDS,
             context=ssl.create_default_context(cafile=str(account / "ca.crt")),
         )
-        path = (
-            f"/api/v1/namespaces/{self._settings.progress_namespace}"
-            f"/configmaps/{self._settings.progress_configmap}"
-        )
+        path = f"/api/v1/namespaces/{self._settings.progress_namespace}/configmaps/{self._settings.progress_configmap}"
         headers = {
             # Read each time: the kubelet renews it.
             "Authorization": f"Bearer {(account / 'token').read_text().strip()}",

@@ -114,9 +114,7 @@ class Settings:
         revision = text(
             "STAGE_REVISION", _COMMIT, "the full commit, 40 lower-case hex digits (a branch or tag can move)"
         )
-        directory = text(
-            "STAGE_DIRECTORY", re.compile(r"/.*"), "the absolute path where the cache is mounted"
-        )
+        directory = text("STAGE_DIRECTORY", re.compile(r"/.*"), "the absolute path where the cache is mounted")
         configmap = environment.get("STAGE_PROGRESS_CONFIGMAP", "")
         namespace = environment.get("STAGE_PROGRESS_NAMESPACE", "")
         if configmap or namespace:

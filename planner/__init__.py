@@ -3,7 +3,7 @@
 Pure Python: no cloud, no cluster, no credentials, and no import from the rest of the project.
 """
 
-from planner.plan import Plan, plan
+from planner.plan import Plan, ServingPlan, plan
 from planner.problems import SettingsError
 
-__all__ = ["Plan", "SettingsError", "plan"]
+__all__ = ["Plan", "ServingPlan", "SettingsError", "plan"]

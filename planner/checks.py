@@ -39,7 +39,7 @@ def deployment_name(value: str) -> str:
     """A DNS label that leaves room for what Kubernetes and the LeaderWorkerSet append."""
     if re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", value) and len(value) <= LONGEST_NAME:
         return value
-    label = re.sub(r"[^a-z0-9-]+", "-", value.lower()).strip("-0123456789")[:LONGEST_NAME].strip("-")
+    label = re.sub(r"[^a-z0-9-]+", "-", value.lower()).lstrip("-0123456789")[:LONGEST_NAME].strip("-")
     raise NotAllowedError(
         f"a DNS label of at most {LONGEST_NAME} characters: a-z first, then a-z, 0-9 and -",
         label or "kimi-k25",

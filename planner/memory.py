@@ -162,9 +162,7 @@ def _overhead(
         min(MLA_WORKSPACE_TOKENS, 8 * load.max_model_len), tensor_parallel
     )
     sampler = load.max_num_seqs * model.architecture.vocabulary * 4 * SAMPLER_COPIES / GIB if last else 0.0
-    collectives = TENSOR_PARALLEL_BUFFERS_GIB * (tensor_parallel > 1) + PIPELINE_BUFFERS_GIB * (
-        pipeline_parallel > 1
-    )
+    collectives = TENSOR_PARALLEL_BUFFERS_GIB * (tensor_parallel > 1) + PIPELINE_BUFFERS_GIB * (pipeline_parallel > 1)
     terms = (
         OverheadTerm(name="framework", gib=FRAMEWORK_GIB, why="CUDA context and kernel libraries"),
         OverheadTerm(name="NCCL", gib=collectives, why="buffers of the tensor and pipeline communicators"),

@@ -132,8 +132,8 @@ class Architecture:
 class Model:
     """One checkpoint. `checkpoint_bytes` is the published size that the computed one is held against.
 
-    `expert_bytes` is bytes per parameter of the routed experts (4-bit values with one bf16 scale per group of
-    32 make 0.5625); everything else takes `other_bytes`.
+    Bytes per parameter: `expert_bytes` of the routed experts (4-bit values with a bf16 scale per group of 32
+    make 0.5625), `linear_bytes` of attention, dense layers and shared experts; all else is bf16.
     """
 
     name: str
@@ -142,7 +142,7 @@ class Model:
     precision: str
     architecture: Architecture
     expert_bytes: float
-    other_bytes: float
+    linear_bytes: float
     checkpoint_bytes: int
     total_parameters: float
     active_parameters: float
@@ -188,7 +188,7 @@ KIMI_K2_5 = Model(
         ),
     ),
     expert_bytes=0.5 + BF16_BYTES / 32,
-    other_bytes=BF16_BYTES,
+    linear_bytes=BF16_BYTES,
     checkpoint_bytes=595_150_000_000,
     total_parameters=1.0e12,
     active_parameters=32e9,

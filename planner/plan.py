@@ -14,12 +14,11 @@ from planner.parallelism import Parallelism
 from planner.pricing import Price
 from planner.problems import SettingsError
 from planner.rules import RULES, Facts, Rule, broken, cache_bytes_per_second, load_seconds
-from planner.serving_rules import FIT_RULES, SPLIT_RULES, fit_of
+from planner.serving_rules import DEFAULT_LEADER_WORKER_SET, FIT_RULES, SPLIT_RULES, fit_of
 from planner.settings import Deployment
 from planner.vllm import Command
 
 _RESTART_ANNOTATION = "leaderworkerset.sigs.k8s.io/experimental-recreate-group-after-start"
-DEFAULT_LEADER_WORKER_SET = "0.10.0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +101,7 @@ def decide(facts: Facts) -> Plan:
         instance=facts.instance,
         weights=_weights_plan(facts),
         serving=_serving_plan(facts),
-        price=pricing.price(
-            settings, facts.instance, SYSTEM_TYPES[settings.platform.system_nodes.instance_type]
-        ),
+        price=pricing.price(settings, facts.instance, SYSTEM_TYPES[settings.platform.system_nodes.instance_type]),
     )
 
 

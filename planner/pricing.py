@@ -49,16 +49,12 @@ class _Reference:
     hours: int = 1
 
 
-_CONTROL_PLANE = _Reference(
-    usd=0.10, source="AWS containers blog, standard support; cloudburn.io", date="2026-03"
-)
+_CONTROL_PLANE = _Reference(usd=0.10, source="AWS containers blog, standard support; cloudburn.io", date="2026-03")
 _NAT = _Reference(usd=0.045, source="secondary (usage.ai, us-east-1); traffic is not counted", date="2026-05")
 _IPV4 = _Reference(usd=0.005, source="secondary (factualminds.com, us-east-1)", date="2026-06")
 _GP3 = _Reference(usd=0.08, source="list price, secondary, us-east-1", date="2026", hours=HOURS_PER_MONTH)
 _LOGS = _Reference(usd=None, source="billed by usage: depends on what the control plane logs", date="")
-_FSX = {
-    125: _Reference(usd=0.145, source="secondary (c3x.dev), us-east-1", date="2026", hours=HOURS_PER_MONTH)
-}
+_FSX = {125: _Reference(usd=0.145, source="secondary (c3x.dev), us-east-1", date="2026", hours=HOURS_PER_MONTH)}
 _FSX_UNKNOWN = _Reference(
     usd=None,
     source="not confirmed for this throughput; set prices.weightCache (USD per GB-month)",

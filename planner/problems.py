@@ -13,6 +13,8 @@ from dataclasses import dataclass
 PREFIX = "deployment"
 WIDTH = 100
 Path = tuple[str | int, ...]
+# The one configuration value outside of `deployment` that a rule asks for; it is secret.
+API_KEY: Path = ("apiKey",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +53,12 @@ def dotted(path: Path) -> str:
 
 def config_command(mend: Mend) -> str:
     """The `pulumi config` command that makes the change."""
+    if mend.path == API_KEY:
+        return 'pulumi config set --secret apiKey "$(openssl rand -hex 32)"'
     where = f"--path '{PREFIX}.{dotted(mend.path)}'"
-    return (
-        f"pulumi config rm {where}"
-        if mend.value is None
-        else f"pulumi config set {where} {_shell(mend.value)}"
-    )
-
-
-def api_key_command(_: Mend) -> str:
-    """The key is a configuration value of its own, and secret."""
-    return 'pulumi config set --secret apiKey "$(openssl rand -hex 32)"'
+    if mend.value is None:
+        return f"pulumi config rm {where}"
+    return f"pulumi config set {where} {_shell(mend.value)}"
 
 
 def render(problems: Iterable[Problem], command: Callable[[Mend], str] = config_command) -> str:
@@ -70,16 +67,12 @@ def render(problems: Iterable[Problem], command: Callable[[Mend], str] = config_
     heading = "1 setting must be mended" if len(listed) == 1 else f"{len(listed)} settings must be mended"
     lines = [f"{heading} before anything is created:"]
     for number, problem in enumerate(listed, start=1):
-        own_key = problem.path == API_KEY
-        lines += ["", f"{number}. {dotted(problem.path) if own_key else f'{PREFIX}.{dotted(problem.path)}'}"]
+        place = problem.path if problem.path == API_KEY else (PREFIX, *problem.path)
+        lines += ["", f"{number}. {dotted(place)}"]
         lines += _labelled("given", "nothing" if problem.given is None else _shorten(problem.given))
         lines += _labelled("allowed", problem.allowed)
-        for mend in problem.mends:
-            lines.append(f"   type:    {api_key_command(mend) if mend.path == API_KEY else command(mend)}")
+        lines += [f"   type:    {command(mend)}" for mend in problem.mends]
     return "\n".join(lines)
-
-
-API_KEY: Path = ("apiKey",)
 
 
 def touches(path: Path, other: Path) -> bool:
@@ -93,12 +86,7 @@ def value_at(raw: object, path: Path) -> object:
     for step in path:
         if isinstance(raw, Mapping):
             raw = raw.get(step)
-        elif (
-            isinstance(raw, Sequence)
-            and not isinstance(raw, str)
-            and isinstance(step, int)
-            and step < len(raw)
-        ):
+        elif isinstance(raw, Sequence) and not isinstance(raw, str) and isinstance(step, int) and step < len(raw):
             raw = raw[step]
         else:
             return None
@@ -106,17 +94,10 @@ def value_at(raw: object, path: Path) -> object:
 
 
 def _labelled(label: str, text: str) -> list[str]:
-    start = f"   {label + ':':<9}"
-    return [
-        line
-        for part in text.splitlines()
-        for line in textwrap.wrap(
-            part,
-            WIDTH,
-            initial_indent=start if part == text.splitlines()[0] else " " * 12,
-            subsequent_indent=" " * 12,
-        )
-    ]
+    """`text` in a column of its own beside its label; its line breaks stay."""
+    wrapped = [line for part in text.splitlines() for line in textwrap.wrap(part, WIDTH - 12)] or [""]
+    labels = (f"{label}:", *("" for _ in wrapped[1:]))
+    return [f"   {name:<9}{line}" for name, line in zip(labels, wrapped, strict=True)]
 
 
 def _shorten(value: object) -> str:

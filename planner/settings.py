@@ -145,7 +145,10 @@ class Charts(Section):
 
 
 class Deployment(Section):
-    """The whole of `vllm-multinode:deployment`."""
+    """The whole of `vllm-multinode:deployment`.
+
+    `prices` replaces a part's price, in USD per unit; `python -m planner price` lists parts and units.
+    """
 
     name: Annotated[str, AfterValidator(checks.deployment_name)]
     model: Annotated[str, AfterValidator(checks.model_name)]

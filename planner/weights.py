@@ -6,7 +6,7 @@ ranks; MLA's down projections, the expert router and (in data mode) the vision t
 
 from __future__ import annotations
 
-from planner.models import Architecture, Model
+from planner.models import BF16_BYTES, Architecture, Model
 
 
 def layers_per_stage(layers: int, stages: int) -> tuple[int, ...]:
@@ -40,35 +40,30 @@ def stage_bytes(model: Model, tensor_parallel: int, pipeline_parallel: int) -> t
 def checkpoint_bytes(model: Model) -> float:
     """Bytes of the checkpoint as its architecture gives them, without vLLM's own copies."""
     architecture = model.architecture
-    copies = architecture.layers * architecture.attention.runtime_copies() * model.other_bytes
+    copies = architecture.layers * architecture.attention.runtime_copies() * BF16_BYTES
     return stage_bytes(model, 1, 1)[0] - copies
 
 
 def vision_bytes(model: Model) -> float:
     """The vision tower, whole on every rank of the first stage (`--mm-encoder-tp-mode data`)."""
     architecture = model.architecture
-    return (
-        model.other_bytes * architecture.vision.parameters(architecture.hidden)
-        if architecture.vision
-        else 0.0
-    )
+    return BF16_BYTES * architecture.vision.parameters(architecture.hidden) if architecture.vision else 0.0
 
 
 def _layer_bytes(model: Model, layer: int, tensor_parallel: int) -> float:
+    """One layer's bytes on one rank: what is split, and what every rank keeps whole."""
     architecture = model.architecture
-    attention = architecture.attention
-    split = attention.sharded_parameters(architecture.hidden) + attention.runtime_copies()
-    whole = attention.replicated_parameters(architecture.hidden)
-    experts = architecture.experts
+    attention, experts = architecture.attention, architecture.experts
+    split = model.linear_bytes * attention.sharded_parameters(architecture.hidden)
+    split += BF16_BYTES * attention.runtime_copies()
+    whole = model.linear_bytes * attention.replicated_parameters(architecture.hidden)
     if experts is None or layer < experts.dense_layers:
-        split += _mlp(architecture, architecture.intermediate)
-        return model.other_bytes * (split / tensor_parallel + whole)
-    split += experts.shared * _mlp(architecture, experts.intermediate)
-    whole += architecture.hidden * experts.routed
-    routed = experts.routed * _mlp(architecture, experts.intermediate)
-    return (
-        model.other_bytes * (split / tensor_parallel + whole) + model.expert_bytes * routed / tensor_parallel
-    )
+        split += model.linear_bytes * _mlp(architecture, architecture.intermediate)
+    else:
+        one = _mlp(architecture, experts.intermediate)
+        split += (model.linear_bytes * experts.shared + model.expert_bytes * experts.routed) * one
+        whole += BF16_BYTES * architecture.hidden * experts.routed  # the router
+    return split / tensor_parallel + whole
 
 
 def _mlp(architecture: Architecture, intermediate: int) -> int:
@@ -77,4 +72,4 @@ def _mlp(architecture: Architecture, intermediate: int) -> int:
 
 
 def _embedding_bytes(model: Model) -> float:
-    return model.other_bytes * model.architecture.vocabulary * model.architecture.hidden
+    return BF16_BYTES * model.architecture.vocabulary * model.architecture.hidden

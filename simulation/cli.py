@@ -36,12 +36,8 @@ def _parser() -> argparse.ArgumentParser:
     }
     made = {name: commands.add_parser(name, help=text, description=text) for name, text in helps.items()}
     for name in ("tools", "prepare", "run", "shell"):
-        made[name].add_argument(
-            "--cluster", action="store_true", help="also the local control plane's programs"
-        )
-    made["run"].add_argument(
-        "words", nargs="+", metavar="CMD", help="the command and its arguments, after --"
-    )
+        made[name].add_argument("--cluster", action="store_true", help="also the local control plane's programs")
+    made["run"].add_argument("words", nargs="+", metavar="CMD", help="the command and its arguments, after --")
     return parser
 
 

@@ -132,9 +132,7 @@ def _foreign_path(base: Mapping[str, str]) -> list[str]:
     """PATH without what an outer prepared environment put there."""
     ours = (paths.ROOT / "simulation" / "bin", Path(sys.executable).parent)
     entries = base.get("PATH", os.defpath).split(os.pathsep)
-    return [
-        entry for entry in entries if Path(entry) not in ours and paths.tools() not in Path(entry).parents
-    ]
+    return [entry for entry in entries if Path(entry) not in ours and paths.tools() not in Path(entry).parents]
 
 
 def _link(link: Path, target: Path) -> None:
@@ -165,6 +163,4 @@ def _pulumi(project: Path, *arguments: str, stdin: str = "") -> None:
         check=False,
     )
     if answer.returncode:
-        raise SetupError(
-            f"`pulumi {' '.join(arguments)}` failed: {answer.stderr.strip() or answer.stdout.strip()}"
-        )
+        raise SetupError(f"`pulumi {' '.join(arguments)}` failed: {answer.stderr.strip() or answer.stdout.strip()}")

@@ -75,9 +75,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text()
     except FileNotFoundError:
-        raise SetupError(
-            f"{path} is missing; the simulated stack is made from it. git restore {path.name}"
-        ) from None
+        raise SetupError(f"{path} is missing; the simulated stack is made from it. git restore {path.name}") from None
 
 
 def _mapping(text: str, source: Path) -> yaml.MappingNode:

@@ -38,9 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m simulation.control_plane", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     job = commands.add_parser("job", help="tell how Jobs shall end, those that run already included")
-    job.add_argument(
-        "name", nargs="?", default="", help="what the Job's name begins with; without it, every Job"
-    )
+    job.add_argument("name", nargs="?", default="", help="what the Job's name begins with; without it, every Job")
     job.add_argument("--exit-code", type=int, default=0)
     job.add_argument("--message", default="", help="termination message")
     job.add_argument("--hold", action="store_true", help="keep the pods running until something else is told")

@@ -32,9 +32,7 @@ def access_to(state: State) -> ClusterAccess:
 def kubeconfig() -> Path:
     """The administrator's kubeconfig. Raises ControlPlaneError if no control plane was started."""
     if load() is None:
-        raise ControlPlaneError(
-            f"No local control plane was started for {paths.home()}. `make up` starts it."
-        )
+        raise ControlPlaneError(f"No local control plane was started for {paths.home()}. `make up` starts it.")
     return kubeconfig_of("admin")
 
 

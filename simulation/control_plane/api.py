@@ -36,9 +36,7 @@ class Api:
     def __init__(self, port: int, certificates: Path, identity: str = "admin") -> None:
         context = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
         context.load_cert_chain(certificates / f"{identity}.crt", certificates / f"{identity}.key")
-        self._connection = http.client.HTTPSConnection(
-            "127.0.0.1", port, context=context, timeout=TIMEOUT_SECONDS
-        )
+        self._connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=TIMEOUT_SECONDS)
 
     def get(self, path: str, accept: str = "application/json") -> Json:
         """The object or list at `path`.
@@ -93,9 +91,7 @@ class Api:
         answer: Json = json.loads(data)
         return answer
 
-    def _send(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
-    ) -> tuple[int, bytes]:
+    def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
         try:
             self._connection.request(method, path, body, dict(headers))
             response = self._connection.getresponse()

@@ -42,9 +42,7 @@ def make(folder: Path) -> None:
     Raises ControlPlaneError if openssl is missing or refuses.
     """
     if shutil.which("openssl") is None:
-        raise ControlPlaneError(
-            "openssl is not on PATH. Install it (Debian, Ubuntu: apt-get install openssl)."
-        )
+        raise ControlPlaneError("openssl is not on PATH. Install it (Debian, Ubuntu: apt-get install openssl).")
     folder.mkdir(parents=True, mode=0o700)
     (folder / "webhook").mkdir()
     authority = [
@@ -70,9 +68,7 @@ def _leaf(usage: str) -> list[str]:
     return ["basicConstraints=CA:FALSE", "keyUsage=critical,digitalSignature", f"extendedKeyUsage={usage}"]
 
 
-def _certificate(
-    folder: Path, name: str, subject: str, extensions: list[str], *, signed: bool = False
-) -> None:
+def _certificate(folder: Path, name: str, subject: str, extensions: list[str], *, signed: bool = False) -> None:
     request = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     request += ["-days", DAYS, "-subj", subject, "-keyout", f"{name}.key", "-out", f"{name}.crt"]
     request += ["-CA", "ca.crt", "-CAkey", "ca.key"] if signed else []

@@ -37,9 +37,7 @@ class InstanceType:
     def allocatable(self) -> dict[str, str]:
         """What the kubelet offers before any device plugin runs."""
         reserved_mib = 255 + 11 * self.pods + 100  # kubelet and system daemons; eviction threshold
-        free_kib = (
-            int(self.memory_mib * 1024 * (1 - KERNEL_SHARE)) - (reserved_mib + self.huge_pages_mib) * 1024
-        )
+        free_kib = int(self.memory_mib * 1024 * (1 - KERNEL_SHARE)) - (reserved_mib + self.huge_pages_mib) * 1024
         disk_gb = self.nvme_gb or ROOT_VOLUME_GB
         offered = {
             "cpu": f"{self.vcpus * 1000 - _reserved_millicores(self.vcpus)}m",
@@ -63,9 +61,7 @@ def _reserved_millicores(vcpus: int) -> int:
     return int(60 + 10 * (vcpus >= 2) + 5 * min(max(vcpus - 2, 0), 2) + 2.5 * max(vcpus - 4, 0))
 
 
-def _gpu(
-    vcpus: int, memory_mib: int, pods: int, gpus: int, efa: int, nvme_gb: int, pages: int = 0
-) -> InstanceType:
+def _gpu(vcpus: int, memory_mib: int, pods: int, gpus: int, efa: int, nvme_gb: int, pages: int = 0) -> InstanceType:
     return InstanceType(
         vcpus=vcpus,
         memory_mib=memory_mib,

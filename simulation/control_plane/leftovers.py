@@ -60,9 +60,7 @@ class _Object:
     def __str__(self) -> str:
         metadata = self.body["metadata"]
         namespace = metadata.get("namespace")
-        return (
-            f"{self.kind} {namespace}/{metadata['name']}" if namespace else f"{self.kind} {metadata['name']}"
-        )
+        return f"{self.kind} {namespace}/{metadata['name']}" if namespace else f"{self.kind} {metadata['name']}"
 
 
 def leftovers() -> list[str]:

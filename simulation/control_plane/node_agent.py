@@ -121,8 +121,7 @@ def _ended(pod: Json, outcome: Outcome) -> Json:
         for status in pod["status"].get("containerStatuses", [])
     ]
     conditions = [
-        condition
-        | ({"status": "False", "reason": "PodCompleted"} if condition["type"] in NOT_AFTER_END else {})
+        condition | ({"status": "False", "reason": "PodCompleted"} if condition["type"] in NOT_AFTER_END else {})
         for condition in pod["status"].get("conditions", [])
     ]
     phase = "Succeeded" if succeeded else "Failed"
@@ -135,9 +134,7 @@ NOT_AFTER_END = ("Ready", "ContainersReady")
 def _is_ready(pod: Json) -> bool:
     if "deletionTimestamp" in pod["metadata"]:
         return False
-    return any(
-        one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", [])
-    )
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
 
 
 def _path(pod: Json) -> str:

@@ -148,9 +148,7 @@ def _update(api: Api, node: Json, spec: NodeGroupSpec) -> None:
     metadata = node["metadata"]
     dropped = set(json.loads(metadata["annotations"][GROUP_LABEL_KEYS])) - spec.labels.keys()
     # The control plane's own taints (not-ready, unschedulable) are not the group's to remove.
-    system = [
-        taint for taint in node["spec"].get("taints", []) if taint["key"].startswith("node.kubernetes.io/")
-    ]
+    system = [taint for taint in node["spec"].get("taints", []) if taint["key"].startswith("node.kubernetes.io/")]
     change = {
         "metadata": {
             "labels": dict.fromkeys(dropped) | spec.labels,
@@ -188,7 +186,7 @@ def _is_daemon(pod: Json) -> bool:
 
 
 def _is_ready(node: Json) -> bool:
-    """Whether the node is Ready and the control plane has taken note: until then it keeps pods off by taint."""
+    """Whether the node is Ready and the control plane has noticed: until then a taint keeps pods off."""
     conditions = node["status"].get("conditions", [])
     reported = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
     return reported and all(taint["key"] != NOT_READY_TAINT for taint in node["spec"].get("taints", []))

@@ -87,6 +87,8 @@ def _kube_controller_manager(state: State) -> list[str]:
     return [
         *_delegated(state, "kube-controller-manager"),
         "--use-service-account-credentials=true",
+        # A claim that comes before its volume is known waits for the next round, by default 15 s.
+        "--pvclaimbinder-sync-period=1s",
         f"--service-account-private-key-file={folder / 'service-accounts.key'}",
         f"--root-ca-file={folder / 'ca.crt'}",
         f"--service-cluster-ip-range={SERVICES}",

@@ -39,9 +39,7 @@ def resource(name: str) -> Path:
     kept = _built(tool).home / "resources"
     path = kept / inside
     if not path.is_file():
-        raise SetupError(
-            f"{name!r} is not among the files kept of {owner} {tool.version}. They lie in {kept}."
-        )
+        raise SetupError(f"{name!r} is not among the files kept of {owner} {tool.version}. They lie in {kept}.")
     return path
 
 

@@ -111,9 +111,7 @@ def _compile(tool: Tool, source: Path, target: Path, say: Say) -> None:
                 process.wait()
     if process.returncode:
         last = "\n".join(log.read_text().splitlines()[-15:])
-        raise SetupError(
-            f"{tool.name} {tool.version} does not build. `{' '.join(command[:3])} …` said last:\n{last}"
-        )
+        raise SetupError(f"{tool.name} {tool.version} does not build. `{' '.join(command[:3])} …` said last:\n{last}")
 
 
 def _copy(files: ModuleFiles | None, source: Path, *, into: Path, keep_folders: bool = False) -> list[Path]:

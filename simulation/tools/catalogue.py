@@ -100,9 +100,7 @@ def _kubernetes_version_flags() -> str:
     major, minor, _ = KUBERNETES.split(".")
     stamps = {"gitVersion": f"v{KUBERNETES}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
     packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-    return " ".join(
-        [STRIP, *(f"-X {package}.{key}={value}" for package in packages for key, value in stamps.items())]
-    )
+    return " ".join([STRIP, *(f"-X {package}.{key}={value}" for package in packages for key, value in stamps.items())])
 
 
 def _control_plane(name: str, cold_build: int) -> Tool:
@@ -126,9 +124,7 @@ LANGUAGE_HOST = Tool(
     folder="language-host",
     package="github.com/pulumi/pulumi/sdk/v3/python/cmd/pulumi-language-python",
     linker_flags=f"{STRIP} -X {PULUMI_VERSION}=v3.68.0",
-    beside=ModuleFiles(
-        module="github.com/pulumi/pulumi/sdk/v3", patterns=("python/cmd/pulumi-language-python-exec",)
-    ),
+    beside=ModuleFiles(module="github.com/pulumi/pulumi/sdk/v3", patterns=("python/cmd/pulumi-language-python-exec",)),
     cold_build=27,
 )
 

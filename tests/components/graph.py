@@ -60,6 +60,7 @@ class Registration:
     timeouts: Mapping[str, str]
     protect: bool
     retain_on_delete: bool
+    secret_inputs: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -150,9 +151,7 @@ def record(
     graph = Graph()
     asyncio.set_event_loop(asyncio.new_event_loop())
     settings.reset_options()
-    pulumi_mocks.set_mocks(
-        Answers(), project=PROJECT, stack="dev", preview=preview, monitor=Recorder(graph)
-    )
+    pulumi_mocks.set_mocks(Answers(), project=PROJECT, stack="dev", preview=preview, monitor=Recorder(graph))
     pulumi.runtime.set_all_config(
         {f"{PROJECT}:{key}": value for key, value in values.items()}, [f"{PROJECT}:{key}" for key in given]
     )
@@ -178,11 +177,12 @@ def _ignore(_: object) -> None:
 
 
 def _registration(urn: str, request: Any) -> Registration:
+    given = rpc.deserialize_properties(request.object, keep_unknowns=False)
     return Registration(
         urn=urn,
         type=request.type,
         name=request.name,
-        inputs=rpc.deserialize_properties(request.object),
+        inputs={key: _plain(value) for key, value in given.items()},
         parent=request.parent,
         provider=request.provider,
         providers=dict(request.providers),
@@ -197,7 +197,19 @@ def _registration(urn: str, request: Any) -> Registration:
         },
         protect=request.protect,
         retain_on_delete=request.retainOnDelete,
+        secret_inputs=frozenset(key for key, value in given.items() if rpc.is_rpc_secret(value)),
     )
+
+
+def _plain(value: Any) -> Any:
+    """The value inside a secret, at any depth."""
+    if rpc.is_rpc_secret(value):
+        return _plain(rpc.unwrap_rpc_secret(value))
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_plain(entry) for entry in value]
+    return value
 
 
 def _urn(reference: str) -> str:

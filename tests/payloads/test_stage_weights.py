@@ -20,9 +20,7 @@ from tests.payloads.hub_server import REPOSITORY, REVISION, HubServer
 
 def assert_complete(pod: StagingPod, hub: HubServer) -> None:
     """The model is there byte for byte, with its marker and nothing beside it."""
-    stored = {
-        str(path.relative_to(pod.model)): path.read_bytes() for path in pod.model.rglob("*") if path.is_file()
-    }
+    stored = {str(path.relative_to(pod.model)): path.read_bytes() for path in pod.model.rglob("*") if path.is_file()}
     marker = json.loads(stored.pop(".complete"))
     assert stored == hub.files
     assert marker["repository"] == REPOSITORY

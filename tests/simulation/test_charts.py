@@ -28,7 +28,7 @@ REAL_KEYS = {
         imagePullSecrets
     """,
 }
-"""Top-level values read in the real charts: NVIDIA/k8s-device-plugin v0.20.0, aws/eks-charts v0.5.30 (2026-08)."""
+"""Top-level values read in NVIDIA/k8s-device-plugin v0.20.0 and aws/eks-charts v0.5.30 (2026-08)."""
 
 
 def _values(chart: str) -> dict[str, Any]:

@@ -128,9 +128,7 @@ def test_the_stand_ins_programs_come_first_and_only_once() -> None:
 
 
 @pytest.mark.usefixtures("home")
-def test_an_installed_pulumi_is_used_and_may_fetch_its_plugin(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_installed_pulumi_is_used_and_may_fetch_its_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     theirs = tmp_path / "installed" / "pulumi"
     theirs.parent.mkdir()
     theirs.write_text("#!/bin/sh\n")
@@ -153,10 +151,7 @@ def test_a_failing_pulumi_command_is_quoted(project: Path) -> None:
 
 def test_a_shell_can_source_the_environment(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["env"]) == 0
-    script = (
-        capfd.readouterr().out
-        + 'echo "$SIMULATION_HOME|$PULUMI_STACK|${AWS_PROFILE-unset}|$(command -v pulumi)"'
-    )
+    script = capfd.readouterr().out + 'echo "$SIMULATION_HOME|$PULUMI_STACK|${AWS_PROFILE-unset}|$(command -v pulumi)"'
     answer = subprocess.run(
         ["bash", "-c", script],
         env={**os.environ, "AWS_PROFILE": "real"},

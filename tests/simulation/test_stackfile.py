@@ -57,9 +57,7 @@ class Project:
     def store_secret(self) -> None:
         """What `pulumi config set --secret apiKey` does to the file."""
         text = self.target.read_text()
-        self.target.write_text(
-            f"{text}  vllm-multinode:apiKey:\n    secure: {SECRET}\nencryptionsalt: {SALT}\n"
-        )
+        self.target.write_text(f"{text}  vllm-multinode:apiKey:\n    secure: {SECRET}\nencryptionsalt: {SALT}\n")
 
 
 @pytest.fixture
@@ -74,9 +72,7 @@ def test_overlay_is_merged_key_by_key(project: Project) -> None:
         "leaderWorkerSet": {"install": False, "version": "0.8.0"},
     }
     assert project.deployment()["gpuNodes"] == {"count": 2, "instanceType": "p5.48xlarge"}
-    assert any("leaderWorkerSet" in line for line in project.said), (
-        "the overlay is shown when the file is made"
-    )
+    assert any("leaderWorkerSet" in line for line in project.said), "the overlay is shown when the file is made"
 
 
 def test_values_are_copied_as_written(project: Project) -> None:

@@ -53,9 +53,7 @@ def test_a_missing_tool_is_built_once_and_says_so(greeter: Tool) -> None:
 @needs_go
 def test_two_clones_that_build_at_once_share_one_build(greeter: Tool) -> None:
     said: list[str] = []
-    threads = [
-        threading.Thread(target=build.build, args=([greeter], "", said.append), daemon=True) for _ in range(2)
-    ]
+    threads = [threading.Thread(target=build.build, args=([greeter], "", said.append), daemon=True) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -74,9 +72,7 @@ def test_a_failed_build_says_why_and_leaves_nothing(greeter: Tool) -> None:
 
 def test_without_go_the_error_says_what_to_install(greeter: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(paths.tools()))
-    with pytest.raises(
-        SetupError, match=r"greeter must be built, but there is no `go` on PATH.*Install Go 1\.26"
-    ):
+    with pytest.raises(SetupError, match=r"greeter must be built, but there is no `go` on PATH.*Install Go 1\.26"):
         run_build(greeter)
 
 
@@ -109,9 +105,7 @@ def test_a_better_estimate_does_not_rebuild(greeter: Tool) -> None:
 )
 def test_the_version_is_the_one_that_the_module_pins(name: str, module: str) -> None:
     tool = next(tool for tool in (*TOOLS, catalogue.LANGUAGE_HOST) if tool.name == name)
-    pinned = re.search(
-        rf"^\s+{re.escape(module)} v(\S+)", (MODULES / tool.folder / "go.mod").read_text(), re.M
-    )
+    pinned = re.search(rf"^\s+{re.escape(module)} v(\S+)", (MODULES / tool.folder / "go.mod").read_text(), re.M)
     assert pinned
     assert tool.version == pinned[1]
 

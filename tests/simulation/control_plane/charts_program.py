@@ -1,4 +1,4 @@
-"""A Pulumi program that installs the charts of `releases.json` beside Pulumi.yaml; run by the engine, not imported."""
+"""A Pulumi program that installs the charts of `releases.json` beside it. The engine runs it."""
 
 from __future__ import annotations
 

@@ -24,9 +24,7 @@ def test_csi_driver_registers_without_attachment(api: Api) -> None:
 def test_daemons_reach_tainted_nodes(api: Api) -> None:
     install_addon("vpc-cni")
     try:
-        assert (
-            api.get("/apis/apps/v1/namespaces/kube-system/daemonsets/aws-node")["status"]["numberReady"] == 4
-        )
+        assert api.get("/apis/apps/v1/namespaces/kube-system/daemonsets/aws-node")["status"]["numberReady"] == 4
     finally:
         remove_addon("vpc-cni")
 

@@ -76,10 +76,7 @@ def _release(chart: str, values: dict[str, Any], namespace: str) -> Json:
 
 
 def _offered(api: Api, group: str) -> set[tuple[str, ...]]:
-    return {
-        tuple(node["status"]["allocatable"].get(one, "0") for one in ALL_DEVICES)
-        for node in nodes(api, group)
-    }
+    return {tuple(node["status"]["allocatable"].get(one, "0") for one in ALL_DEVICES) for node in nodes(api, group)}
 
 
 def test_both_plugins_land_on_every_gpu_node_and_on_no_other(charts: Charts, api: Api) -> None:
@@ -88,9 +85,7 @@ def test_both_plugins_land_on_every_gpu_node_and_on_no_other(charts: Charts, api
     eventually("all devices", lambda: _offered(api, "gpu") == {("8", "32")})
     assert _offered(api, "system") == {("0", "0")}
     gpu_nodes = {node["metadata"]["name"] for node in nodes(api, "gpu")}
-    plugins = [
-        pod for pod in api.items("/api/v1/pods") if "device-plugin" in pod["spec"]["containers"][0]["name"]
-    ]
+    plugins = [pod for pod in api.items("/api/v1/pods") if "device-plugin" in pod["spec"]["containers"][0]["name"]]
     assert len(plugins) == 4
     assert {pod["spec"]["nodeName"] for pod in plugins} == gpu_nodes
     assert control_plane.leftovers() == []

@@ -55,9 +55,7 @@ def test_what_helm_manages_is_helms(api: Api) -> None:
     body = daemon("exporter", tolerations=[{"operator": "Exists"}], containers=[container()])
     api.create(daemons, body)
     try:
-        eventually(
-            "its pods exist", lambda: any(one.startswith("Pod kube-system/exporter") for one in leftovers())
-        )
+        eventually("its pods exist", lambda: any(one.startswith("Pod kube-system/exporter") for one in leftovers()))
         assert "DaemonSet kube-system/exporter" in leftovers()
         api.patch(f"{daemons}/exporter", {"metadata": {"labels": {"app.kubernetes.io/managed-by": "Helm"}}})
         assert leftovers() == []

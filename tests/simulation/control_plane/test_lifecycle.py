@@ -48,9 +48,7 @@ def test_program_that_ends_leaves_nothing_behind(home: Path, monkeypatch: pytest
         return started[-1]
 
     monkeypatch.setattr(processes, "launch", failing)
-    with pytest.raises(
-        ControlPlaneError, match=r"kube-apiserver ended while it was starting(.|\n)*no-such-flag"
-    ):
+    with pytest.raises(ControlPlaneError, match=r"kube-apiserver ended while it was starting(.|\n)*no-such-flag"):
         control_plane.start("kimi", "1.35")
     assert [one.is_alive for one in started] == [False, False]
     assert list(home.iterdir()) == []

@@ -45,9 +45,7 @@ def test_pod_without_toleration_stays_pending(api: Api, namespace: str) -> None:
     api.create(path, pod("refused", containers=wanted))
     api.create(path, pod("admitted", containers=wanted, tolerations=[GPU_TOLERATION]))
     eventually("the tolerating pod runs", lambda: is_ready(api.get(f"{path}/admitted")))
-    eventually(
-        "the scheduler has spoken", lambda: bool(condition(api.get(f"{path}/refused"), "PodScheduled"))
-    )
+    eventually("the scheduler has spoken", lambda: bool(condition(api.get(f"{path}/refused"), "PodScheduled")))
     verdict = condition(api.get(f"{path}/refused"), "PodScheduled")
     assert verdict["reason"] == "Unschedulable"
     assert "untolerated taint" in verdict["message"]
@@ -55,10 +53,7 @@ def test_pod_without_toleration_stays_pending(api: Api, namespace: str) -> None:
 
 def test_devices_come_and_go_with_their_plugin(api: Api, request: pytest.FixtureRequest) -> None:
     def offered(group: str) -> set[tuple[str, ...]]:
-        return {
-            tuple(node["status"]["allocatable"].get(one, "") for one in ALL_DEVICES)
-            for node in nodes(api, group)
-        }
+        return {tuple(node["status"]["allocatable"].get(one, "") for one in ALL_DEVICES) for node in nodes(api, group)}
 
     eventually("nothing without plugins", lambda: offered("gpu") <= {("", ""), ("0", "0")})
     request.getfixturevalue("device_plugins")

@@ -1,0 +1,228 @@
+"""Reads a stack file's raw mapping into settings, and tells what pydantic refused in the file's own terms."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import annotated_types
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from planner.checks import NotAllowedError, closest
+from planner.hardware import GPU_TYPES
+from planner.models import CATALOGUE
+from planner.problems import Mend, Path, Problem, dotted, value_at
+from planner.settings import Deployment, Section
+
+# A file that would do: what a mending command sets, and what stands in for refused values while rules are
+# checked.
+_EXAMPLE: dict[str, Any] = {
+    "name": "kimi-k25",
+    "model": "kimi-k2.5",
+    "platform": {
+        "region": "us-east-1",
+        "availabilityZone": "us-east-1a",
+        "kubernetesVersion": "1.35",
+        "publicAccessCidrs": ["203.0.113.7/32"],
+    },
+    "gpuNodes": {"instanceType": "p5.48xlarge", "count": 2},
+    "weights": {"kind": "fsx", "revision": "4d01dfe0332d63057c186e0b262165819efb6611"},
+}
+# Examples for choices that the example file does not make.
+_CHOICES: dict[str, object] = {
+    "platform.network.vpcId": "vpc-0123456789abcdef0",
+    "platform.network.controlPlaneSubnetIds": ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"],
+    "platform.network.gpuSubnetId": "subnet-0123456789abcdef2",
+}
+# What is allowed where the settings only hold a pattern, or nothing to take a text from.
+_ALLOWED = {
+    "name": "a DNS label, as kimi-k25",
+    "model": f"one of {', '.join(CATALOGUE)}",
+    "platform": "where the stack runs: region, availabilityZone and publicAccessCidrs at least",
+    "platform.region": "an AWS region, as us-east-1",
+    "platform.availabilityZone": "a zone of the region, as us-east-1a",
+    "platform.kubernetesVersion": "1.33 or newer, as a quoted string",
+    "platform.publicAccessCidrs": "at least one network that you deploy from, as 203.0.113.7/32",
+    "platform.admins": "ARNs of IAM roles or users, as arn:aws:iam::123456789012:role/Admin",
+    "platform.network.vpcId": "the id of a VPC: vpc- and 8 to 17 hex digits",
+    "platform.network.controlPlaneSubnetIds": "at least two subnet ids, in two availability zones",
+    "platform.network.gpuSubnetId": "the id of a subnet: subnet- and 8 to 17 hex digits",
+    "gpuNodes": "the GPU nodes: instanceType and count",
+    "gpuNodes.instanceType": f"one of {', '.join(GPU_TYPES)}",
+    "gpuNodes.count": "0 (paused) to 16",
+    "weights": "the weight cache: kind and revision at least",
+    "weights.revision": "the commit of the model's repository: 40 hex digits",
+}
+
+
+def read(raw: Mapping[str, object]) -> tuple[Deployment, tuple[Problem, ...], tuple[Path, ...]]:
+    """The settings, what is wrong with the file, and which values were replaced by examples because of that.
+
+    The replaced settings let the rules that join several values look at what is sound, so that one run names
+    every problem of the file.
+    """
+    if not isinstance(raw, Mapping):
+        raw = {}
+    try:
+        return Deployment.model_validate(raw), (), ()
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+    found = tuple(_describe(raw, detail) for detail in details)
+    # A list that lost a refused entry is "too short" as well: one of the two messages is enough.
+    inner = tuple(problem.path[:-1] for problem in found if isinstance(problem.path[-1], int))
+    problems = tuple(problem for problem in found if problem.path not in inner)
+    settings, replaced = _with_examples(raw, [problem.path for problem in problems])
+    return settings, problems, replaced
+
+
+def _with_examples(raw: Mapping[str, object], refused: list[Path]) -> tuple[Deployment, tuple[Path, ...]]:
+    """Replace refused values; where that is not enough, replace the sections around them too."""
+    mended: dict[str, Any] = copy.deepcopy(dict(raw))
+    replaced: list[Path] = []
+    while True:
+        for path in refused:
+            while path in replaced:
+                path = path[:-1]
+            _replace(mended, path)
+            replaced.append(path)
+        try:
+            return Deployment.model_validate(mended), tuple(replaced)
+        except ValidationError as error:
+            refused = [_path_in_file(mended, detail["loc"]) for detail in error.errors()]
+
+
+def _describe(raw: Mapping[str, object], detail: ErrorDetails) -> Problem:
+    path = _path_in_file(raw, detail["loc"])
+    given = None if detail["type"] == "missing" else value_at(raw, path)
+    if detail["type"] == "extra_forbidden":
+        return _unknown_key(raw, path, given)
+    if detail["type"].startswith("union_tag"):
+        kinds = _kinds(raw, path)
+        kind = (*path, "kind")
+        mends = (Mend(kind, kinds[0]),)
+        return Problem(path=kind, given=value_at(raw, kind), allowed=" or ".join(kinds), mends=mends)
+    allowed, value = _allowed(raw, path, detail)
+    return Problem(path=path, given=given, allowed=allowed, mends=_mends(path, value))
+
+
+def _unknown_key(raw: Mapping[str, object], path: Path, given: object) -> Problem:
+    section = _section(raw, path[:-1]) or Deployment
+    known = tuple(field.alias or name for name, field in section.model_fields.items())
+    meant = closest(str(path[-1]), known)
+    hint = f"; did you mean {meant}?" if meant else "."
+    mends = [Mend(path, None)]
+    field = _member(section, meant) if meant is not None else None
+    # The value may have been meant for that key, unless a whole section stands there.
+    if meant is not None and field is not None and not _sections(field.annotation):
+        mends.append(Mend((*path[:-1], meant), given))
+    allowed = f"no such key{hint} Known here: {', '.join(known)}"
+    return Problem(path=path, given=given, allowed=allowed, mends=tuple(mends))
+
+
+def _allowed(raw: Mapping[str, object], path: Path, detail: ErrorDetails) -> tuple[str, object]:
+    """What is allowed at `path`, and a value that would do (None if none can be named)."""
+    names = tuple(step for step in path if isinstance(step, str))
+    field = _field(raw, names)
+    default = None if field is None or field.is_required() else field.get_default(call_default_factory=True)
+    example = _example(path)
+    if example is None:
+        example = default
+    cause = detail.get("ctx", {}).get("error")
+    if isinstance(cause, NotAllowedError):
+        return cause.allowed, example if cause.suggestion is None else cause.suggestion
+    message = detail["msg"].removeprefix("Input should be ")
+    return _ALLOWED.get(dotted(names)) or (_bounds(field) if field else "") or message, example
+
+
+def _example(path: Path) -> object:
+    """A value for `path` that would do; None if there is none to name."""
+    found = value_at(_EXAMPLE, path)
+    return _CHOICES.get(dotted(path)) if found is None else found
+
+
+def _mends(path: Path, value: object) -> tuple[Mend, ...]:
+    """How to set `value`, leaf by leaf; an optional value that has no example is best taken out."""
+    if isinstance(value, Mapping):
+        return tuple(mend for key, inner in value.items() for mend in _mends((*path, key), inner))
+    if isinstance(value, list):
+        return tuple(mend for index, inner in enumerate(value) for mend in _mends((*path, index), inner))
+    return (Mend(path, None if isinstance(value, Section | tuple) else value),)
+
+
+def _bounds(field: FieldInfo) -> str:
+    """The limits of a number, from the field's own declaration."""
+    low = [item.ge for item in field.metadata if isinstance(item, annotated_types.Ge)]
+    high = [item.le for item in field.metadata if isinstance(item, annotated_types.Le)]
+    if low and high:
+        return f"{low[0]} to {high[0]}"
+    return f"at least {low[0]}" if low else ""
+
+
+def _path_in_file(raw: object, location: tuple[int | str, ...]) -> Path:
+    """Pydantic's location without the tags of discriminated unions, which are no keys of the file."""
+    path: list[str | int] = []
+    for step in location:
+        here = value_at(raw, tuple(path))
+        if isinstance(here, Mapping) and step not in here and step == here.get("kind"):
+            continue
+        path.append(step)
+    return tuple(path)
+
+
+def _field(raw: Mapping[str, object], names: tuple[str, ...]) -> FieldInfo | None:
+    """The declaration of the setting at `names`, None where the path leaves the settings."""
+    section = _section(raw, names[:-1]) if names else None
+    return _member(section, names[-1]) if section is not None else None
+
+
+def _section(raw: Mapping[str, object], path: Path) -> type[Section] | None:
+    """The section at `path`, of several kinds the one that the file chose; None outside of the settings."""
+    section: type[Section] = Deployment
+    for depth, step in enumerate(path, start=1):
+        field = _member(section, step)
+        choices = _sections(field.annotation) if field is not None else ()
+        if not choices:
+            return None
+        kind = value_at(raw, (*path[:depth], "kind"))
+        section = next((choice for choice in choices if kind in _kind(choice)), choices[0])
+    return section
+
+
+def _member(section: type[Section], key: str | int) -> FieldInfo | None:
+    return next((field for name, field in section.model_fields.items() if key in (name, field.alias)), None)
+
+
+def _kinds(raw: Mapping[str, object], path: Path) -> list[str]:
+    field = _field(raw, tuple(step for step in path if isinstance(step, str)))
+    return [kind for choice in _sections(field.annotation if field else None) for kind in _kind(choice)]
+
+
+def _kind(section: type[Section]) -> tuple[str, ...]:
+    field = section.model_fields.get("kind")
+    return get_args(field.annotation) if field is not None else ()
+
+
+def _sections(annotation: Any) -> tuple[type[Section], ...]:  # noqa: ANN401 (any type annotation)
+    candidates = (annotation, *get_args(annotation))
+    return tuple(item for item in candidates if isinstance(item, type) and issubclass(item, Section))
+
+
+def _replace(mended: dict[str, Any], path: Path) -> None:
+    """Put the example's value at `path`; without one, take the value out. A list is replaced as a whole."""
+    names = tuple(itertools.takewhile(lambda step: isinstance(step, str), path))
+    if not names:
+        mended.clear()
+        mended.update(copy.deepcopy(_EXAMPLE))
+        return
+    parent = value_at(mended, names[:-1])
+    example = _example(names)
+    if not isinstance(parent, dict):
+        _replace(mended, names[:-1])
+    elif example is None:
+        parent.pop(names[-1], None)
+    else:
+        parent[names[-1]] = copy.deepcopy(example)

@@ -1,0 +1,180 @@
+"""The rules about how a model is split and whether it fits. A paused stack (`gpuNodes.count: 0`) fits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from planner import alternatives, memory, parallelism
+from planner.alternatives import Alternative
+from planner.checks import version
+from planner.memory import Fit, Load
+from planner.parallelism import Parallelism
+from planner.problems import Mend, Path, Problem
+from planner.rules import Facts, Rule, path
+
+TENSOR = path("serving.tensorParallel")
+PIPELINE = path("serving.pipelineParallel")
+LENGTH = path("serving.maxModelLen")
+NAMED_ALTERNATIVES = 3
+DEFAULT_LEADER_WORKER_SET = "0.10.0"
+
+
+def shape_of(facts: Facts) -> Parallelism | None:
+    """The split that the settings ask for, or the planner's choice; None if no legal one agrees with them."""
+    serving = facts.settings.serving
+    nodes = facts.settings.gpu_nodes.count
+    fixed = serving.tensor_parallel, serving.pipeline_parallel
+    if fixed == (None, None) and nodes:
+        fit = alternatives.study(facts.model, facts.instance, nodes, Load.of(serving))
+        return Parallelism(fit.tensor_parallel, fit.pipeline_parallel) if fit else None
+    return parallelism.choose(facts.model, facts.instance.gpus, nodes, *fixed) if nodes else None
+
+
+def fit_of(facts: Facts) -> Fit | None:
+    """The memory fit of the stack as configured; None while it is paused or cannot be split."""
+    shape = shape_of(facts)
+    if shape is None or facts.instance.gpu is None:
+        return None
+    load = Load.of(facts.settings.serving)
+    return memory.fit(facts.model, facts.instance.gpu.usable_gib, shape.tensor, shape.pipeline, load)
+
+
+def tensor_divides_heads(facts: Facts) -> Iterator[Problem]:
+    """Each rank takes the same number of attention heads."""
+    tensor = facts.settings.serving.tensor_parallel
+    if tensor is not None and (reason := parallelism.tensor_problem(facts.model, tensor)):
+        legal = [str(size) for size in range(1, 65) if not parallelism.tensor_problem(facts.model, size)]
+        yield Problem(
+            path=TENSOR,
+            given=tensor,
+            allowed=f"{', '.join(legal)}: {reason}",
+            mends=(Mend(TENSOR, None),),
+        )
+
+
+def parallelism_uses_every_gpu(facts: Facts) -> Iterator[Problem]:
+    """Tensor x pipeline parallel is the number of GPUs; a tensor group fills nodes or lies inside one."""
+    settings = facts.settings
+    tensor, pipeline = settings.serving.tensor_parallel, settings.serving.pipeline_parallel
+    nodes = settings.gpu_nodes.count
+    if not nodes or (tensor is not None and parallelism.tensor_problem(facts.model, tensor)):
+        return
+    legal = parallelism.legal(facts.model, facts.instance.gpus, nodes)
+    if shape_of(facts) is None:
+        gpus = facts.instance.gpus * nodes
+        shapes = ", ".join(f"{shape.tensor} x {shape.pipeline}" for shape in legal) or "none"
+        place = TENSOR if tensor is not None else PIPELINE
+        fixed = tuple(where for where, value in ((TENSOR, tensor), (PIPELINE, pipeline)) if value is not None)
+        given = f"tensor parallel {tensor or 'free'} x pipeline parallel {pipeline or 'free'}"
+        yield Problem(
+            path=place,
+            given=given,
+            allowed=f"a product of {gpus}, the GPUs of {nodes} x {facts.instance.name}: {shapes}",
+            mends=tuple(Mend(where, None) for where in fixed),
+        )
+
+
+def model_fits(facts: Facts) -> Iterator[Problem]:
+    """Weights and overhead leave room for the KV cache on every GPU; if not, say what would do."""
+    nodes, load = facts.settings.gpu_nodes.count, Load.of(facts.settings.serving)
+    # Where the configured split is illegal, the planner's own tells whether the hardware would do.
+    fit = fit_of(facts) or alternatives.study(facts.model, facts.instance, nodes, load)
+    if fit is None or fit.loads:
+        return
+    tightest = min(fit.stages, key=lambda stage: stage.kv_gib)
+    found = alternatives.alternatives(facts.model, load)
+    cheapest = "\n".join(f"- {item}" for item in found[:NAMED_ALTERNATIVES])
+    needed = f"{tightest.weights_gib:.1f} GiB of weights and {tightest.overhead_gib:.1f} GiB of overhead"
+    yield Problem(
+        path=path("gpuNodes"),
+        given=f"{nodes} x {facts.instance.name}",
+        allowed=f"{facts.model.title} does not fit: a GPU needs {needed}, and {fit.budget_gib:.1f} GiB of "
+        f"its {fit.usable_gib:.1f} may be used. The cheapest that fit (GPU nodes alone):\n{cheapest}",
+        mends=_mends(facts, found),
+    )
+
+
+def length_fits_cache(facts: Facts) -> Iterator[Problem]:
+    """vLLM refuses to start when one request of full length does not fit."""
+    fit = fit_of(facts)
+    if fit is not None and fit.loads and not fit.fits:
+        largest = max(1024, fit.kv_tokens // 1024 * 1024)
+        yield Problem(
+            path=LENGTH,
+            given=facts.settings.serving.max_model_len,
+            allowed=f"at most {fit.kv_tokens}, the KV tokens that {facts.settings.gpu_nodes.count} x "
+            f"{facts.instance.name} leave free",
+            mends=(Mend(LENGTH, largest),),
+        )
+
+
+def length_within_context(facts: Facts) -> Iterator[Problem]:
+    """No request is longer than the model was trained for."""
+    given, context = facts.settings.serving.max_model_len, facts.model.context_tokens
+    if given > context:
+        allowed = f"at most {context}, the context of {facts.model.title}"
+        yield Problem(path=LENGTH, given=given, allowed=allowed, mends=(Mend(LENGTH, context),))
+
+
+def batch_holds_sequences(facts: Facts) -> Iterator[Problem]:
+    """A step decodes one token of each running sequence; vLLM refuses a smaller token budget."""
+    serving = facts.settings.serving
+    if serving.max_num_batched_tokens < serving.max_num_seqs:
+        place = path("serving.maxNumBatchedTokens")
+        yield Problem(
+            path=place,
+            given=serving.max_num_batched_tokens,
+            allowed=f"at least maxNumSeqs, {serving.max_num_seqs}",
+            mends=(Mend(place, 8192),),
+        )
+
+
+def operator_restarts_after_start(facts: Facts) -> Iterator[Problem]:
+    """Before 0.8 the operator can only recreate a group whose images are still being pulled, for ever."""
+    given = facts.settings.charts.leader_worker_set.version
+    if given is not None and not (re.match(r"v?\d+\.\d+\.\d+", given) and version(given) >= (0, 8)):
+        place = path("charts.leaderWorkerSet.version")
+        yield Problem(
+            path=place,
+            given=given,
+            allowed=f"0.8.0 or newer, as {DEFAULT_LEADER_WORKER_SET}",
+            mends=(Mend(place, DEFAULT_LEADER_WORKER_SET),),
+        )
+
+
+def _mends(facts: Facts, found: tuple[Alternative, ...]) -> tuple[Mend, ...]:
+    """More nodes of the same type if that helps, else the cheapest alternative."""
+    same = [item for item in found if item.instance is facts.instance]
+    chosen = next(iter((*same, *found)), None)
+    if chosen is None:
+        return ()
+    fixed = facts.settings.serving
+    split = tuple(
+        Mend(where, None)
+        for where, value, new in (
+            (TENSOR, fixed.tensor_parallel, chosen.fit.tensor_parallel),
+            (PIPELINE, fixed.pipeline_parallel, chosen.fit.pipeline_parallel),
+        )
+        if value not in (None, new)
+    )
+    kind = () if same else (Mend(path("gpuNodes.instanceType"), chosen.instance.name),)
+    return (*kind, Mend(path("gpuNodes.count"), chosen.nodes), *split)
+
+
+_SPLIT: tuple[Path, ...] = (path("model"), path("gpuNodes"), TENSOR, PIPELINE)
+_MEMORY: tuple[Path, ...] = (
+    *_SPLIT,
+    LENGTH,
+    path("serving.maxNumSeqs"),
+    path("serving.maxNumBatchedTokens"),
+    path("serving.gpuMemoryUtilization"),
+)
+SPLIT_RULES: tuple[Rule, ...] = (
+    Rule(tensor_divides_heads, (path("model"), TENSOR)),
+    Rule(parallelism_uses_every_gpu, _SPLIT),
+    Rule(length_within_context, (path("model"), LENGTH)),
+    Rule(operator_restarts_after_start, (path("charts.leaderWorkerSet.version"),)),
+    Rule(batch_holds_sequences, (path("serving.maxNumBatchedTokens"), path("serving.maxNumSeqs"))),
+)
+FIT_RULES: tuple[Rule, ...] = (Rule(model_fits, _MEMORY), Rule(length_fits_cache, _MEMORY))

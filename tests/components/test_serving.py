@@ -1,0 +1,252 @@
+"""Rules of the gang, its Service and its operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.components.graph import Graph, record
+
+ROLES = ("leaderTemplate", "workerTemplate")
+
+
+def gang(graph: Graph) -> dict[str, Any]:
+    inputs: dict[str, Any] = dict(graph.one("serving-gang", "LeaderWorkerSet").inputs)
+    return inputs
+
+
+def template(graph: Graph, role: str) -> dict[str, Any]:
+    spec: dict[str, Any] = gang(graph)["spec"]["leaderWorkerTemplate"][role]["spec"]
+    return spec
+
+
+def container(graph: Graph, role: str) -> dict[str, Any]:
+    made: dict[str, Any] = template(graph, role)["containers"][0]
+    return made
+
+
+def variables(graph: Graph, role: str) -> dict[str, Any]:
+    return {entry["name"]: entry for entry in container(graph, role)["env"]}
+
+
+def options(graph: Graph, role: str) -> dict[str, str]:
+    """Options of the command line with the word that follows; a switch has the next option there."""
+    arguments = container(graph, role)["args"]
+    return dict(zip(arguments, [*arguments[1:], ""], strict=True))
+
+
+def operator_at(version: str, *, install: bool = False) -> Graph:
+    def choose(deployment: dict[str, Any]) -> None:
+        deployment["charts"] = {"leaderWorkerSet": {"install": install, "version": version}}
+
+    return record(choose)
+
+
+def test_one_group_of_two_starts_together(graph: Graph) -> None:
+    spec = gang(graph)["spec"]
+    assert (spec["replicas"], spec["startupPolicy"]) == (1, "LeaderCreated")
+    assert spec["leaderWorkerTemplate"]["size"] == 2
+
+
+@pytest.mark.parametrize(
+    ("version", "policy", "annotated"),
+    [
+        ("0.10.0", "RecreateGroupAfterStart", False),
+        ("0.9.1", "RecreateGroupAfterStart", False),
+        ("0.8.0", "RecreateGroupOnPodRestart", True),
+    ],
+)
+def test_restart_follows_the_operators_version(version: str, policy: str, annotated: bool) -> None:
+    made = gang(operator_at(version))
+    assert made["spec"]["leaderWorkerTemplate"]["restartPolicy"] == policy
+    name = "leaderworkerset.sigs.k8s.io/experimental-recreate-group-after-start"
+    assert (made["metadata"]["annotations"].get(name) == "true") is annotated
+
+
+def test_the_default_operator_is_installed_and_ready_before_the_gang(graph: Graph) -> None:
+    release = graph.one("serving-operator")
+    assert release.inputs["version"] == "0.10.0"
+    assert release.urn in graph.one("serving-gang", "LeaderWorkerSet").dependencies
+
+
+def test_a_reused_operator_is_not_installed() -> None:
+    assert "serving-operator" not in [resource.name for resource in operator_at("0.8.0").resources]
+
+
+def test_pulumi_waits_for_the_gang_and_deletes_it_in_the_foreground(graph: Graph) -> None:
+    annotations = gang(graph)["metadata"]["annotations"]
+    assert annotations["pulumi.com/waitFor"] == "condition=Available"
+    assert annotations["pulumi.com/deletionPropagationPolicy"] == "foreground"
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_pod_takes_all_gpus_and_all_fabric_devices(graph: Graph, role: str) -> None:
+    resources = container(graph, role)["resources"]
+    for name, count in (("nvidia.com/gpu", "8"), ("vpc.amazonaws.com/efa", "32")):
+        assert resources["requests"][name] == resources["limits"][name] == count
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_requests_leave_the_node_what_it_needs(graph: Graph, role: str) -> None:
+    requests = container(graph, role)["resources"]["requests"]
+    assert int(requests["cpu"]) <= 191
+    assert int(requests["memory"].removesuffix("Gi")) < 1957 - 42
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_pods_have_no_more_privilege_than_rdma_needs(graph: Graph, role: str) -> None:
+    spec = template(graph, role)
+    security = container(graph, role)["securityContext"]
+    assert security["capabilities"] == {"drop": ["ALL"], "add": ["IPC_LOCK"]}
+    assert security["allowPrivilegeEscalation"] is False
+    assert "privileged" not in security
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert spec["automountServiceAccountToken"] is False
+    assert spec["enableServiceLinks"] is False
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec)
+    assert not [volume for volume in spec["volumes"] if "hostPath" in volume]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_added_capabilities_reach_the_process_because_it_is_root(graph: Graph, role: str) -> None:
+    for context in (template(graph, role)["securityContext"], container(graph, role)["securityContext"]):
+        assert context.get("runAsUser", 0) == 0
+        assert not context.get("runAsNonRoot")
+
+
+def test_leader_and_worker_differ_in_the_commands_tail_alone(graph: Graph) -> None:
+    leader, worker = (container(graph, role)["args"] for role in ROLES)
+    assert worker[-1] == "--headless"
+    assert leader[: len(worker) - 1] == worker[:-1]
+    assert leader[len(worker) - 1 :] == ["--host", "0.0.0.0", "--port", "8000"]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_rank_comes_from_the_operators_variables(graph: Graph, role: str) -> None:
+    given = options(graph, role)
+    assert given["--nnodes"] == "$(LWS_GROUP_SIZE)"
+    assert given["--node-rank"] == "$(LWS_WORKER_INDEX)"
+    assert given["--master-addr"] == "$(LWS_LEADER_ADDRESS)"
+    assert given["--distributed-executor-backend"] == "mp"
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_serving_is_offline_and_fails_without_the_fabric(graph: Graph, role: str) -> None:
+    given = variables(graph, role)
+    assert given["HF_HUB_OFFLINE"]["value"] == "1"
+    assert given["NCCL_NET"]["value"] == "OFI"
+    assert given["NCCL_SOCKET_IFNAME"]["value"] == given["GLOO_SOCKET_IFNAME"]["value"] == "eth0"
+    assert given["VLLM_HOST_IP"]["valueFrom"] == {"fieldRef": {"fieldPath": "status.podIP"}}
+    assert not {"VLLM_PORT", "NCCL_IB_GID_INDEX", "HF_TOKEN"} & set(given)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_huge_pages_are_neither_asked_for_nor_used(graph: Graph, role: str) -> None:
+    assert variables(graph, role)["FI_EFA_USE_HUGE_PAGE"]["value"] == "0"
+    assert not [name for name in container(graph, role)["resources"]["requests"] if "hugepages" in name]
+
+
+def test_the_api_key_comes_from_a_secret_to_the_leader_alone(graph: Graph) -> None:
+    reference = variables(graph, "leaderTemplate")["VLLM_API_KEY"]["valueFrom"]["secretKeyRef"]
+    assert reference == {"name": "kimi-k25-api-key", "key": "api-key"}
+    assert "VLLM_API_KEY" not in variables(graph, "workerTemplate")
+
+
+def test_anonymous_use_is_possible_when_it_is_asked_for() -> None:
+    def open_up(deployment: dict[str, Any]) -> None:
+        deployment["serving"]["allowAnonymous"] = True
+
+    graph = record(open_up, secrets={})
+    assert not graph.all("Secret")
+    assert "VLLM_API_KEY" not in variables(graph, "leaderTemplate")
+
+
+def test_the_leader_may_take_two_hours_to_start(graph: Graph) -> None:
+    made = container(graph, "leaderTemplate")
+    startup = made["startupProbe"]
+    assert startup["httpGet"] == {"path": "/health", "port": "http"}
+    assert startup["periodSeconds"] * startup["failureThreshold"] == 7200
+    assert made["readinessProbe"]["httpGet"]["path"] == "/health"
+
+
+def test_a_worker_lives_as_long_as_the_leaders_rendezvous_answers(graph: Graph) -> None:
+    made = container(graph, "workerTemplate")
+    assert made["startupProbe"]["periodSeconds"] * made["startupProbe"]["failureThreshold"] == 7200
+    for probe in ("startupProbe", "livenessProbe"):
+        assert "29501" in made[probe]["exec"]["command"][-1]
+        assert "httpGet" not in made[probe]
+    assert "readinessProbe" not in made
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_grace_is_longer_than_the_drain(graph: Graph, role: str) -> None:
+    shutdown = int(options(graph, role)["--shutdown-timeout"])
+    sleep = container(graph, role)["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert template(graph, role)["terminationGracePeriodSeconds"] > sleep + (
+        shutdown if role == "leaderTemplate" else 0
+    )
+
+
+def test_a_worker_outlives_the_leaders_drain(graph: Graph) -> None:
+    leader, worker = (container(graph, role)["lifecycle"]["preStop"]["sleep"]["seconds"] for role in ROLES)
+    assert worker >= leader + 60
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_pods_go_to_gpu_nodes_by_instance_type(graph: Graph, role: str) -> None:
+    spec = template(graph, role)
+    assert spec["nodeSelector"] == {"node.kubernetes.io/instance-type": "p5.48xlarge"}
+    assert spec["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_weights_are_read_only_and_complete_before_vllm_starts(graph: Graph, role: str) -> None:
+    spec = template(graph, role)
+    volume = next(volume for volume in spec["volumes"] if volume["name"] == "weights")
+    assert volume["persistentVolumeClaim"] == {"claimName": "kimi-k25-weights", "readOnly": True}
+    for made in (*spec["initContainers"], *spec["containers"]):
+        mount = next(mount for mount in made["volumeMounts"] if mount["name"] == "weights")
+        assert mount["readOnly"] is True
+    model = container(graph, role)["args"][0]
+    assert f"{model}/.complete" in spec["initContainers"][0]["command"][-1]
+
+
+def test_the_client_service_has_a_name_of_its_own_and_selects_the_leader(graph: Graph) -> None:
+    service = graph.one("serving-api").inputs
+    name = service["metadata"]["name"]
+    assert name != gang(graph)["metadata"]["name"]
+    assert not name.startswith("vllm")
+    assert service["spec"]["selector"]["leaderworkerset.sigs.k8s.io/worker-index"] == "0"
+    assert service["spec"]["type"] == "ClusterIP"
+
+
+def test_only_the_gang_reaches_the_gangs_own_ports(graph: Graph) -> None:
+    policy = graph.one("serving-gang", "NetworkPolicy").inputs["spec"]
+    selector = {"matchLabels": {"leaderworkerset.sigs.k8s.io/name": "kimi-k25"}}
+    assert policy["podSelector"] == selector
+    assert policy["ingress"] == [
+        {"from": [{"podSelector": selector}]},
+        {"ports": [{"port": 8000, "protocol": "TCP"}]},
+    ]
+
+
+def test_serving_starts_after_plugins_and_weights(graph: Graph) -> None:
+    before = graph.after(graph.one("serving-gang", "LeaderWorkerSet"))
+    for name in ("device-plugins-nvidia-device-plugin", "gpu-nodes-group", "staging-job"):
+        assert graph.one(name).urn in before
+
+
+def test_the_namespace_admits_ipc_lock_and_warns_beyond_restricted(graph: Graph) -> None:
+    labels = graph.one("namespace-namespace").inputs["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "privileged"
+    assert labels["pod-security.kubernetes.io/warn"] == "restricted"
+
+
+def test_one_node_of_h200_needs_no_multi_node_flags() -> None:
+    def single(deployment: dict[str, Any]) -> None:
+        deployment["gpuNodes"] = {"instanceType": "p5en.48xlarge", "count": 1}
+
+    graph = record(single)
+    assert gang(graph)["spec"]["leaderWorkerTemplate"]["size"] == 1
+    assert "--nnodes" not in container(graph, "leaderTemplate")["args"]

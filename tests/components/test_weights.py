@@ -1,0 +1,163 @@
+"""Rules of the weight cache and of staging."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from components import weight_staging
+from payloads.staging_settings import FINAL_EXIT_CODES, model_directory
+from planner import vllm
+from tests.components.graph import Graph, record
+
+REVISION = "4d01dfe0332d63057c186e0b262165819efb6611"
+
+
+def pod(graph: Graph) -> dict[str, Any]:
+    spec: dict[str, Any] = graph.one("staging-job").inputs["spec"]["template"]["spec"]
+    return spec
+
+
+def environment(graph: Graph) -> dict[str, Any]:
+    return {entry["name"]: entry for entry in pod(graph)["containers"][0]["env"]}
+
+
+def test_the_file_system_is_persistent_2_at_a_version_that_nodes_can_mount(graph: Graph) -> None:
+    system = graph.one("weights-lustre", "LustreFileSystem").inputs
+    assert (system["deploymentType"], system["fileSystemTypeVersion"]) == ("PERSISTENT_2", "2.15")
+    assert (system["storageCapacity"], system["perUnitStorageThroughput"]) == (2400, 1000)
+    assert system["subnetIds"] == "network-gpu-id", "a single subnet, as a string"
+
+
+def test_lustre_ports_are_open_both_ways_before_the_file_system_is_made(graph: Graph) -> None:
+    rules = [rule for rule in graph.resources if rule.name.startswith("weights-lustre-")]
+    opened = {
+        (
+            rule.type.rpartition(":")[2],
+            rule.inputs["referencedSecurityGroupId"],
+            rule.inputs["fromPort"],
+            rule.inputs["toPort"],
+        )
+        for rule in rules
+    }
+    assert opened == {
+        (kind, peer, *ports)
+        for kind in ("SecurityGroupIngressRule", "SecurityGroupEgressRule")
+        for peer in ("weights-lustre-id", "sg-cluster")
+        for ports in ((988, 988), (1018, 1023))
+    }
+    assert {rule.urn for rule in rules} <= graph.one("weights-lustre", "LustreFileSystem").dependencies
+
+
+def test_the_volume_is_static_and_kept_by_kubernetes(graph: Graph) -> None:
+    volume = graph.one("weights-volume").inputs["spec"]
+    assert volume["csi"]["driver"] == "fsx.csi.aws.com"
+    assert volume["csi"]["volumeAttributes"] == {"dnsname": "fs.example", "mountname": "abcdef"}
+    assert volume["persistentVolumeReclaimPolicy"] == "Retain"
+    claim = graph.one("weights-claim").inputs["spec"]
+    assert (claim["storageClassName"], claim["volumeName"]) == ("", "kimi-k25-weights")
+
+
+def test_the_volume_waits_for_the_csi_driver(graph: Graph) -> None:
+    assert graph.one("system-nodes-aws-fsx-csi-driver").urn in graph.one("weights-volume").dependencies
+
+
+def test_staging_has_one_writer(graph: Graph) -> None:
+    job = graph.one("staging-job")
+    assert job.delete_before_replace
+    assert job.inputs["spec"].get("parallelism", 1) == 1
+
+
+def test_staging_runs_on_the_system_nodes_with_a_pinned_image(graph: Graph) -> None:
+    spec = pod(graph)
+    assert spec["nodeSelector"] == {"vllm-multinode/role": "system"}
+    assert "@sha256:" in spec["containers"][0]["image"]
+    assert spec["containers"][0]["resources"]["limits"] == {"cpu": "8", "memory": "16Gi"}
+
+
+def test_a_failed_staging_job_runs_again_on_the_next_up(graph: Graph) -> None:
+    assert graph.one("staging-job").inputs["metadata"]["annotations"]["pulumi.com/replaceUnready"] == "true"
+
+
+def test_final_failures_are_not_retried(graph: Graph) -> None:
+    rule = graph.one("staging-job").inputs["spec"]["podFailurePolicy"]["rules"][0]
+    assert rule["action"] == "FailJob"
+    assert rule["onExitCodes"]["containerName"] == pod(graph)["containers"][0]["name"]
+    assert rule["onExitCodes"]["values"] == list(FINAL_EXIT_CODES)
+
+
+def test_the_job_gives_up_before_pulumi_stops_waiting(graph: Graph) -> None:
+    assert graph.one("staging-job").inputs["spec"]["activeDeadlineSeconds"] < 4 * 3600
+
+
+def test_the_payload_holds_every_module_that_it_imports() -> None:
+    listed = {file for file in weight_staging.FILES if file.endswith(".py")}
+    folder = weight_staging.PAYLOADS
+    imported = {
+        f"{name}.py"
+        for file in listed
+        for name in (path.stem for path in folder.glob("*.py"))
+        if f"payloads.{name}" in (folder / file).read_text() or f"import {name}" in (folder / file).read_text()
+    }
+    assert imported <= listed
+
+
+def test_the_payload_fits_into_a_config_map(graph: Graph) -> None:
+    data = graph.one("staging-payload").inputs["data"]
+    assert set(data) == set(weight_staging.FILES)
+    assert sum(len(text.encode()) for text in data.values()) < 900 * 1024
+
+
+def test_a_changed_payload_runs_again(graph: Graph, tmp_path: Path, monkeypatch: Any) -> None:
+    template = graph.one("staging-job").inputs["spec"]["template"]
+    assert template["metadata"]["annotations"]["vllm-multinode/payload"] == weight_staging.payload_digest()
+    for file in weight_staging.FILES:
+        (tmp_path / file).write_text((weight_staging.PAYLOADS / file).read_text() + "#")
+    before = weight_staging.payload_digest()
+    monkeypatch.setattr(weight_staging, "PAYLOADS", tmp_path)
+    assert weight_staging.payload_digest() != before
+
+
+def test_staging_may_patch_one_config_map_and_nothing_else(graph: Graph) -> None:
+    role = graph.one("staging-role", "Role").inputs
+    assert role["rules"] == [
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": ["kimi-k25-staging-progress"],
+            "verbs": ["get", "patch"],
+        }
+    ]
+    assert environment(graph)["STAGE_PROGRESS_CONFIGMAP"]["value"] == "kimi-k25-staging-progress"
+
+
+def test_progress_is_the_jobs_own_to_write(graph: Graph) -> None:
+    assert "data" not in graph.one("staging-progress").inputs
+
+
+def test_the_revision_is_pinned_and_serving_reads_the_directory_that_staging_writes(graph: Graph) -> None:
+    assert environment(graph)["STAGE_REVISION"]["value"] == REVISION
+    repository = environment(graph)["STAGE_REPOSITORY"]["value"]
+    assert model_directory(repository, REVISION) == vllm.model_directory(repository, REVISION)
+
+
+def test_without_a_hub_token_there_is_no_secret_for_it(graph: Graph) -> None:
+    assert "HF_TOKEN" not in environment(graph)
+    assert [secret.name for secret in graph.all("Secret")] == ["serving-api-key"]
+
+
+def test_the_hub_token_reaches_the_staging_pod_alone() -> None:
+    graph = record(secrets={"apiKey": "a-test-key", "huggingFaceToken": "hf_planted"})
+    reference = environment(graph)["HF_TOKEN"]["valueFrom"]["secretKeyRef"]
+    assert reference == {"name": "kimi-k25-staging-hub-token", "key": "token"}
+    gang = graph.one("serving-gang", "LeaderWorkerSet")
+    assert "hub-token" not in str(gang.inputs)
+
+
+def test_a_package_index_and_a_hub_endpoint_of_ones_own_are_used() -> None:
+    def mirror(deployment: dict[str, Any]) -> None:
+        deployment["staging"] = {"packageIndex": "https://pypi.example/simple", "hubEndpoint": "https://hub.example"}
+
+    given = environment(record(mirror))
+    assert given["PIP_INDEX_URL"]["value"] == "https://pypi.example/simple"
+    assert given["HF_ENDPOINT"]["value"] == "https://hub.example"

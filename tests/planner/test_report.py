@@ -1,0 +1,45 @@
+"""The plan as text and as data."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from planner import plan, report
+
+
+def text(raw: dict[str, Any]) -> str:
+    return report.plain_text(report.render(plan(raw, api_key_given=True)))
+
+
+def test_plain_text_holds_no_control_sequence_and_at_most_100_columns(raw: dict[str, Any]) -> None:
+    lines = text(raw).splitlines()
+    assert all(line.isprintable() for line in lines)
+    assert max(map(len, lines)) <= 100
+
+
+def test_the_text_shows_memory_by_stage_kv_tokens_and_price_by_part(raw: dict[str, Any]) -> None:
+    shown = text(raw)
+    serving = plan(raw, api_key_given=True).serving
+    assert serving is not None
+    assert all(f"{stage.weights_gib:.1f}" in shown for stage in serving.fit.stages)
+    assert f"{serving.fit.kv_tokens:,} KV tokens" in shown
+    assert "gpuNodes" in shown
+    assert "110.08" in shown
+    assert "Total: at least 112.13 USD per hour" in shown
+
+
+def test_a_complete_bill_is_no_lower_bound(raw: dict[str, Any]) -> None:
+    raw["prices"] = {"weightCache": 0.6, "logs": 0.05}
+    assert "at least" not in text(raw)
+
+
+def test_a_paused_stack_says_so(raw: dict[str, Any]) -> None:
+    raw["gpuNodes"]["count"] = 0
+    assert "paused" in text(raw)
+
+
+def test_the_summary_is_plain_data(raw: dict[str, Any]) -> None:
+    summary = report.summary(plan(raw, api_key_given=True))
+    assert json.loads(json.dumps(summary)) == summary
+    assert summary["model"] == "moonshotai/Kimi-K2.5"
