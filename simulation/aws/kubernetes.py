@@ -11,6 +11,7 @@ import importlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Protocol
 
@@ -98,11 +99,11 @@ class ControlPlane:
 
 
 class NoKubernetes:
-    """No cluster at all: the AWS graph alone. Its endpoint answers nobody."""
+    """No cluster at all: the AWS graph alone. Its endpoint answers nobody, its authority has thrown its key away."""
 
-    def start(self, cluster: str, kubernetes_version: str) -> Access:
-        text = f"no certificate: {VARIABLE}=0 ({cluster}, {kubernetes_version})"
-        return Access(endpoint="https://127.0.0.1:1", certificate_authority=base64.b64encode(text.encode()).decode())
+    def start(self, cluster: str, kubernetes_version: str) -> Access:  # noqa: ARG002
+        authority = (Path(__file__).parent / "nobody.pem").read_bytes()
+        return Access(endpoint="https://127.0.0.1:1", certificate_authority=base64.b64encode(authority).decode())
 
     def leftovers(self) -> list[str]:
         return []
