@@ -130,7 +130,10 @@ def on_create(token: str, inputs: Properties, view: View) -> Deed:
         return lambda cluster: _start(cluster, inputs)
     if token == _ADDON:
         return _silent(lambda cluster: cluster.install_addon(inputs["addonName"]))
-    return on_update(token, inputs, view)
+    if token == NODE_GROUP:
+        nodes = _nodes(inputs, view)
+        return _silent(lambda cluster: _first_nodes(cluster, nodes))
+    return lambda _: {}
 
 
 def on_update(token: str, inputs: Properties, view: View) -> Deed:
@@ -163,6 +166,14 @@ def _silent(deed: Callable[[Cluster], None]) -> Deed:
 def _start(cluster: Cluster, inputs: Properties) -> Properties:
     access = cluster.start(inputs["name"], at(inputs, "version", DEFAULT_KUBERNETES))
     return {"endpoint": access.endpoint, "certificateAuthority": access.certificate_authority}
+
+
+def _first_nodes(cluster: Cluster, nodes: Nodes) -> None:
+    try:
+        cluster.scale_nodes(nodes)
+    except Exception:
+        cluster.remove_nodes(nodes.name)  # the next attempt bears another generated name
+        raise
 
 
 def _stop(cluster: Cluster) -> None:
