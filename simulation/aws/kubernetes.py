@@ -15,8 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Protocol
 
-from simulation.aws.checks.node_group import instance_type
 from simulation.aws.errors import AwsError
+from simulation.aws.lookups import instance_type
 from simulation.aws.resources.common import CLUSTER, NODE_GROUP, SUBNET
 from simulation.aws.store import View
 from simulation.aws.values import Properties, at, values_at
