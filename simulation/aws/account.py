@@ -37,7 +37,7 @@ class Account:
         kind = resource_type(token)
         self._fail_on_demand(kind, "create")
         with self.store.transaction() as view:
-            self._admit(kind, Request(name=name, region=self._region(inputs), inputs=inputs, view=view))
+            _admit(kind, Request(region=self._region(inputs), inputs=inputs, view=view))
             deed = kubernetes.on_create(token, inputs, view)
         told = deed(self.cluster)
         with self.store.transaction() as view:
@@ -55,9 +55,9 @@ class Account:
         kind = resource_type(token)
         self._fail_on_demand(kind, "update")
         with self.store.transaction() as view:
-            old = self._require(kind, resource_id, view)
+            old = _require(kind, resource_id, view)
             region = self._region(inputs)
-            self._admit(kind, Request(name=old.name, region=region, inputs=inputs, view=view, old=old))
+            _admit(kind, Request(region=region, inputs=inputs, view=view, old=old))
             deed = kubernetes.on_update(token, inputs, view)
         deed(self.cluster)
         with self.store.transaction() as view:
@@ -95,22 +95,6 @@ class Account:
         if error:
             raise error
 
-    def _require(self, kind: ResourceType, resource_id: str, view: View) -> Row:
-        row = view.get(kind.token, resource_id)
-        if row is None:
-            raise AwsError(
-                "ResourceNotFound",
-                f"{kind.title} {resource_id} does not exist in the simulated account. `pulumi refresh` "
-                "drops it from the stack.",
-            )
-        return row
-
-    def _admit(self, kind: ResourceType, request: Request) -> None:
-        require_references(kind, request.inputs, request.view)
-        require_unique(kind, request.inputs, request.view, request.old)
-        for check in kind.checks:
-            check(request)
-
     def _release(self, kind: ResourceType, row: Row, view: View) -> None:
         going = [row, *(made for made in view.rows() if made.owner == row.id)]
         users = users_of(going, view)
@@ -119,13 +103,12 @@ class Account:
             titles = ", ".join(user.title for user in users)
             raise AwsError(code, f"{message.format(id=row.id)} Still used by: {titles}.")
         for check in kind.delete_checks:
-            check(Request(name=row.name, region=self._region(row.state), inputs=row.state, view=view, old=row))
+            check(Request(region=self._region(row.state), inputs=row.state, view=view, old=row))
 
     def _state(self, kind: ResourceType, row: Row, old: Properties, view: View, told: Properties) -> Properties:
         def value_of(path: str, state: Properties) -> object:
             facts = Facts(
                 id=row.id,
-                name=row.name,
                 region=self._region(row.inputs),
                 state=state,
                 view=view,
@@ -152,3 +135,21 @@ class Account:
             )
             rows.append(replace(row, state=self._state(made, row, {}, view, {})))
         return rows
+
+
+def _require(kind: ResourceType, resource_id: str, view: View) -> Row:
+    row = view.get(kind.token, resource_id)
+    if row is None:
+        raise AwsError(
+            "ResourceNotFound",
+            f"{kind.title} {resource_id} does not exist in the simulated account. "
+            "`pulumi refresh` drops it from the stack.",
+        )
+    return row
+
+
+def _admit(kind: ResourceType, request: Request) -> None:
+    require_references(kind, request.inputs, request.view)
+    require_unique(kind, request.inputs, request.view, request.old)
+    for check in kind.checks:
+        check(request)

@@ -23,10 +23,9 @@ VARIABLE = "SIMULATE_FAULTS"
 _RULE = re.compile(r"(?P<type>[a-z0-9]+:\w+)=(?:(?P<operation>create|update|delete)/)?(?P<code>[\w.]+):(?P<times>\d+)")
 _MESSAGES = {
     "InsufficientInstanceCapacity": (
-        "unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: "
-        "AsgInstanceLaunchFailures: Could not "
-        "launch the instances. We currently do not have sufficient capacity in the Availability Zone "
-        "you requested."
+        "unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: AsgInstanceLaunchFailures: "
+        "Could not launch the instances. We currently do not have sufficient capacity in the Availability "
+        "Zone you requested."
     ),
     "ServiceLimitExceeded": "The request exceeds a service quota of this account.",
     "ThrottlingException": "Rate exceeded",
@@ -69,8 +68,9 @@ def due(faults: tuple[Fault, ...], resource_type: ResourceType, operation: str, 
     """The error that this call must fail with, counted in `view`, or none."""
     for fault in faults:
         asked = (fault.type, fault.operation) == (resource_type.title, operation)
-        if asked and view.fired(fault.rule) < fault.times:
+        fired = view.fired(fault.rule)
+        if asked and fired < fault.times:
             view.fire(fault.rule)
             message = _MESSAGES.get(fault.code, "The request failed.")
-            return AwsError(fault.code, f"{message} (on demand: {VARIABLE}, {fault.times} times)")
+            return AwsError(fault.code, f"{message} ({VARIABLE} asked for this: {fired + 1} of {fault.times})")
     return None

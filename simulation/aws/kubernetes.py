@@ -11,11 +11,12 @@ import importlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Protocol
 
-from simulation.aws.checks.node_group import instance_type
 from simulation.aws.errors import AwsError
+from simulation.aws.lookups import instance_type
 from simulation.aws.resources.common import CLUSTER, NODE_GROUP, SUBNET
 from simulation.aws.store import View
 from simulation.aws.values import Properties, at, values_at
@@ -98,11 +99,11 @@ class ControlPlane:
 
 
 class NoKubernetes:
-    """No cluster at all: the AWS graph alone. Its endpoint answers nobody."""
+    """No cluster at all: the AWS graph alone. Its endpoint answers nobody, its authority has thrown its key away."""
 
-    def start(self, cluster: str, kubernetes_version: str) -> Access:
-        text = f"no certificate: {VARIABLE}=0 ({cluster}, {kubernetes_version})"
-        return Access(endpoint="https://127.0.0.1:1", certificate_authority=base64.b64encode(text.encode()).decode())
+    def start(self, cluster: str, kubernetes_version: str) -> Access:  # noqa: ARG002
+        authority = (Path(__file__).parent / "nobody.pem").read_bytes()
+        return Access(endpoint="https://127.0.0.1:1", certificate_authority=base64.b64encode(authority).decode())
 
     def leftovers(self) -> list[str]:
         return []
@@ -129,7 +130,10 @@ def on_create(token: str, inputs: Properties, view: View) -> Deed:
         return lambda cluster: _start(cluster, inputs)
     if token == _ADDON:
         return _silent(lambda cluster: cluster.install_addon(inputs["addonName"]))
-    return on_update(token, inputs, view)
+    if token == NODE_GROUP:
+        nodes = _nodes(inputs, view)
+        return _silent(lambda cluster: _first_nodes(cluster, nodes))
+    return lambda _: {}
 
 
 def on_update(token: str, inputs: Properties, view: View) -> Deed:
@@ -162,6 +166,14 @@ def _silent(deed: Callable[[Cluster], None]) -> Deed:
 def _start(cluster: Cluster, inputs: Properties) -> Properties:
     access = cluster.start(inputs["name"], at(inputs, "version", DEFAULT_KUBERNETES))
     return {"endpoint": access.endpoint, "certificateAuthority": access.certificate_authority}
+
+
+def _first_nodes(cluster: Cluster, nodes: Nodes) -> None:
+    try:
+        cluster.scale_nodes(nodes)
+    except Exception:
+        cluster.remove_nodes(nodes.name)  # the next attempt bears another generated name
+        raise
 
 
 def _stop(cluster: Cluster) -> None:

@@ -60,7 +60,6 @@ class Facts:
     """
 
     id: str
-    name: str
     region: str
     state: Properties
     view: View
@@ -74,7 +73,6 @@ class Request:
     state.
     """
 
-    name: str
     region: str
     inputs: Properties
     view: View

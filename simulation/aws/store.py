@@ -6,8 +6,11 @@ engine creates many resources at a time and each call runs in a thread of its ow
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,11 +19,11 @@ from pathlib import Path
 from simulation.aws.values import Properties
 
 _TABLES = """
-create table if not exists resource (
+create table resource (
     type text not null, id text not null, name text not null, owner text,
     inputs text not null, state text not null, primary key (type, id)
 );
-create table if not exists fault (rule text primary key, fired integer not null);
+create table fault (rule text primary key, fired integer not null);
 """
 _BUSY_SECONDS = 30.0
 
@@ -99,13 +102,10 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[View]:
         """One serialised transaction: what is read in it still holds when it is written."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         if not self._path.exists():
-            self._path.touch(mode=0o600)  # policies and user data may hold what the stack marks as secret
+            self._make()
         connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
         try:
-            connection.execute("pragma journal_mode = wal")
-            connection.executescript(_TABLES)
             connection.execute("begin immediate")
             try:
                 yield View(connection)
@@ -115,6 +115,19 @@ class Store:
             connection.execute("commit")
         finally:
             connection.close()
+
+    def _make(self) -> None:
+        """Makes the file aside and links it into place whole: the engine may start several plugins at once."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self._path.parent) as folder:
+            new = Path(folder) / self._path.name
+            new.touch(mode=0o600)  # policies and user data may hold what the stack marks as secret
+            connection = sqlite3.connect(new)
+            connection.execute("pragma journal_mode = wal")
+            connection.executescript(_TABLES)
+            connection.close()
+            with contextlib.suppress(FileExistsError):  # another plugin was first
+                os.link(new, self._path)
 
     def list_resources(self) -> list[Row]:
         """Every resource in the account, those that AWS made for others included."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 
-from simulation.aws.checks.node_group import NODE_GROUP, cluster_version, template_id, template_name
 from simulation.aws.errors import AwsError
 from simulation.aws.schema import Request
 from simulation.aws.values import at, values_at
-
-__all__ = ["NODE_GROUP", "cluster_version", "template_id", "template_name"]
 
 _SUBNET = "aws:ec2/subnet:Subnet"
 _CLUSTER = "aws:eks/cluster:Cluster"

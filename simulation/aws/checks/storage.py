@@ -36,10 +36,8 @@ def _is_ssd(request: Request) -> bool:
 
 
 def _throughput_fits_deployment(request: Request) -> None:
-    throughput, allowed = (
-        at(request.inputs, "perUnitStorageThroughput"),
-        _THROUGHPUT.get(_deployment(request)),
-    )
+    throughput = at(request.inputs, "perUnitStorageThroughput")
+    allowed = _THROUGHPUT.get(_deployment(request))
     if allowed is None and throughput:
         raise _refuse(f"PerUnitStorageThroughput is not supported for {_deployment(request)} file systems")
     if allowed and _is_ssd(request) and throughput not in allowed:
@@ -66,10 +64,8 @@ def _lustre_version(request: Request) -> None:
 def _efa_needs_metadata_and_steps(request: Request) -> None:
     if not at(request.inputs, "efaEnabled", False):
         return
-    throughput, capacity = (
-        at(request.inputs, "perUnitStorageThroughput"),
-        at(request.inputs, "storageCapacity", 0),
-    )
+    throughput = at(request.inputs, "perUnitStorageThroughput")
+    capacity = at(request.inputs, "storageCapacity", 0)
     if _deployment(request) != "PERSISTENT_2" or not at(request.inputs, "metadataConfiguration"):
         raise _refuse("EfaEnabled needs the deployment type PERSISTENT_2 and a metadata configuration")
     if capacity % _EFA_CAPACITY.get(throughput, 1):
@@ -86,8 +82,7 @@ def _lustre_port_is_open(request: Request) -> None:
         if groups and not open_here:
             raise AwsError(
                 "InvalidNetworkSettings",
-                "The file system cannot be created because the provided security group(s) "
-                f"{', '.join(groups)} "
+                f"The file system cannot be created because the provided security group(s) {', '.join(groups)} "
                 f"do not permit Lustre LNET network traffic on port {_LUSTRE_PORT} ({direction}). "
                 "Make the file system depend on the rules.",
             )

@@ -1,4 +1,8 @@
-"""The tables of the AWS resource types that the simulation knows."""
+"""The tables of the AWS resource types that the simulation knows.
+
+A new type is one `ResourceType` in the table of its service, listed in that module's TYPES. The tests hold it against
+the installed SDK: every output that the SDK reads must be computed.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import secrets
 import uuid
 
+from simulation.aws import lookups
 from simulation.aws.checks import eks as checks
+from simulation.aws.checks.node_group import NODE_GROUP
 from simulation.aws.resources import common
 from simulation.aws.resources.common import arn, constant, now, random_output, role_reference
 from simulation.aws.resources.eks_access import NO_ROLE, cluster_reference, in_cluster
@@ -111,10 +113,10 @@ _NODE_GROUP = ResourceType(
         "capacityType": constant("ON_DEMAND"),
         "diskSize": lambda facts: 0 if at(facts.state, "launchTemplate") else 20,
         "instanceTypes": lambda facts: [] if at(facts.state, "launchTemplate") else ["t3.medium"],
-        "version": lambda facts: checks.cluster_version(facts.view, facts.state["clusterName"]),
-        "releaseVersion": lambda facts: ami_release(checks.cluster_version(facts.view, facts.state["clusterName"])),
-        "launchTemplate.id": lambda facts: checks.template_id(facts.view, facts.state),
-        "launchTemplate.name": lambda facts: checks.template_name(facts.view, facts.state),
+        "version": lambda facts: lookups.cluster_version(facts.view, facts.state["clusterName"]),
+        "releaseVersion": lambda facts: ami_release(lookups.cluster_version(facts.view, facts.state["clusterName"])),
+        "launchTemplate.id": lambda facts: lookups.template_id(facts.view, facts.state),
+        "launchTemplate.name": lambda facts: lookups.template_name(facts.view, facts.state),
         "updateConfig": constant({"maxUnavailable": 1, "updateStrategy": "DEFAULT"}),
         "updateConfig.updateStrategy": constant("DEFAULT"),
         "nodeRepairConfig": constant({"enabled": False}),
@@ -164,7 +166,7 @@ _NODE_GROUP = ResourceType(
         ),
     ),
     autonamed="nodeGroupName",
-    checks=checks.NODE_GROUP,
+    checks=NODE_GROUP,
 )
 
 _ADDON = ResourceType(

@@ -86,6 +86,20 @@ class TestKubernetes:
         assert account.read(demo.type, demo.id)
         assert ("stop",) not in cluster.calls
 
+    def test_nodes_of_a_failed_creation_do_not_stay(
+        self, account: Account, cluster: RecordedCluster, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(_nodes: Nodes) -> None:
+            raise TimeoutError
+
+        _, subnets = world.cluster(account)
+        inputs = world.node_group_inputs(account, subnets)
+        monkeypatch.setattr(cluster, "scale_nodes", fail)
+        with pytest.raises(TimeoutError):
+            account.create(common.NODE_GROUP, "gpu", inputs)
+        assert cluster.calls[-1] == ("remove_nodes", "gpu")
+        assert common.NODE_GROUP not in {row.type for row in account.store.list_resources()}
+
     def test_a_refused_node_group_reaches_no_cluster(self, account: Account, cluster: RecordedCluster) -> None:
         _, subnets = world.cluster(account)
         inputs = world.node_group_inputs(account, subnets) | {"subnetIds": ["subnet-gone"]}

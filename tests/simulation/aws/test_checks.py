@@ -114,6 +114,18 @@ def test_file_system_needs_its_port_open_first(account: Account, rules: bool) ->
         account.create(world.FILE_SYSTEM, "cache", inputs)
 
 
+def test_a_rule_for_another_port_does_not_do(account: Account) -> None:
+    network = world.vpc(account)
+    home = world.subnet(account, network.id, 0, "a")
+    group = world.security_group(account, network.id, rules=False)
+    https = {"ipProtocol": "tcp", "fromPort": 443, "toPort": 443, "cidrIpv4": "10.0.0.0/16"}
+    for direction in (common.INGRESS_RULE, common.EGRESS_RULE):
+        account.create(direction, "https", https | {"securityGroupId": group.id})
+    inputs = {"subnetIds": home.id, "securityGroupIds": [group.id], **LUSTRE}
+    with pytest.raises(AwsError, match=r"port 988 \(ingress\)"):
+        account.create(world.FILE_SYSTEM, "cache", inputs)
+
+
 class TestNetwork:
     def test_zone_of_another_region(self, account: Account) -> None:
         inputs = {"vpcId": world.vpc(account).id, "cidrBlock": "10.0.0.0/20", "availabilityZone": "eu-west-1a"}

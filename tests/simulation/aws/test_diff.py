@@ -43,6 +43,7 @@ def test_nothing_given_differently_is_no_change(node_group: tuple[dict[str, Any]
         ({"instanceTypes": ["p5en.48xlarge"]}, "instanceTypes[0]", True),
         ({"capacityType": "SPOT"}, "capacityType", True),
         ({"launchTemplate": {"id": "lt-1", "version": "1"}}, "launchTemplate", False),
+        ({"remoteAccess": {"ec2SshKey": "me"}}, "remoteAccess", True),
         ({"region": "eu-west-1"}, "region", True),
     ],
 )
@@ -61,6 +62,11 @@ def test_template_version_updates_and_template_replaces() -> None:
     ]
     other = changes(NODE_GROUP, old, {"launchTemplate": {"id": "lt-2", "version": "1"}})
     assert other == [Change(path="launchTemplate.id", kind=Kind.UPDATE, replace=True)]
+
+
+def test_what_stands_inside_a_fixed_block_replaces_too() -> None:
+    old, new = {"remoteAccess": {"ec2SshKey": "me"}}, {"remoteAccess": {"ec2SshKey": "you"}}
+    assert changes(NODE_GROUP, old, new) == [Change(path="remoteAccess.ec2SshKey", kind=Kind.UPDATE, replace=True)]
 
 
 def test_taking_away_an_input_goes_back_to_the_default_or_keeps_what_aws_chose() -> None:
