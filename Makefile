@@ -11,10 +11,11 @@ FAST := -m "not slow"
 .PHONY: help preview up destroy state shell test test-slow test-all lint format types clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s '	'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(STAMP): requirements.txt requirements-dev.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	@echo "Installing the Python packages into $(VENV) (a minute or two, once)."
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
@@ -55,7 +56,7 @@ format: $(STAMP) ## mend what ruff can mend
 types: $(STAMP) ## mypy, strict
 	$(VENV)/bin/mypy .
 
-clean: ## remove the virtual environment and caches; the simulated stack must be destroyed first
-	@test ! -e .simulation/control-plane || { echo "A control plane may be running: make destroy first." >&2; exit 1; }
+clean: ## end the local control plane; remove simulated state, virtual environment and caches
+	@test ! -e .simulation/control-plane || $(VENV)/bin/python -m simulation.control_plane stop
 	rm -rf $(VENV) .simulation Pulumi.simulated.yaml .mypy_cache .ruff_cache .pytest_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -23,6 +23,8 @@ from simulation.tools.errors import SetupError
 
 Say = Callable[[str], None]
 
+PLUGIN = next(tool for tool in TOOLS if tool.name == "pulumi-resource-kubernetes")
+
 STACK = "simulated"
 PASSPHRASE = "simulated, protects nothing"  # noqa: S105
 """Encrypts the generated API key of a stack that exists on one machine only: no secret, nor need it be."""
@@ -62,8 +64,8 @@ def variables(base: Mapping[str, str] | None = None) -> dict[str, str]:
         "PATH": os.pathsep.join([*map(str, _own_path()), *_foreign_path(base)]),
         "PYTHONPATH": str(paths.ROOT),
         "SIMULATION_HOME": str(home),
-        "KUBECONFIG": str(paths.control_plane().resolve() / "admin.kubeconfig"),
-        "PULUMI_HOME": str(home / "pulumi-home"),
+        "KUBECONFIG": str(paths.control_plane().resolve() / "certificates" / "admin.kubeconfig"),
+        "PULUMI_HOME": str(_pulumi_home()),
         "PULUMI_BACKEND_URL": f"file://{paths.backend().resolve()}",
         "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
         "PULUMI_STACK": STACK,
@@ -86,15 +88,31 @@ def build_tools(*, cluster: bool, say: Say) -> None:
         build(missing("cluster"), "They are the local control plane; `make preview` does without.", say)
 
 
+def prepare_home() -> None:
+    """Makes the file backend and lets the engine find the Kubernetes plugin, which must have been built.
+
+    Where Pulumi is installed it fetches that plugin itself: once, into the user's own plugin cache.
+    """
+    paths.backend().mkdir(parents=True, exist_ok=True)
+    plugins = _pulumi_home() / "plugins"
+    if not installed_pulumi():
+        if plugins.is_symlink():
+            plugins.unlink()
+        _link(plugins / f"resource-kubernetes-v{PLUGIN.version}" / PLUGIN.name, PLUGIN.executable)
+        return
+    users = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
+    if users.resolve() != _pulumi_home().resolve():
+        (users / "plugins").mkdir(parents=True, exist_ok=True)
+        _link(plugins, users / "plugins")
+
+
 def prepare(*, cluster: bool, say: Say, project: Path = paths.ROOT) -> None:
     """Makes whatever is missing: programs, backend, stack file, stack, API key. Says only what it did.
 
     Raises SetupError if a part cannot be made; the message says what to do.
     """
     build_tools(cluster=cluster, say=say)
-    paths.backend().mkdir(parents=True, exist_ok=True)
-    if installed_pulumi():
-        _share_plugins()
+    prepare_home()
     stackfile.refresh(project, paths.home() / f"{stackfile.SIMULATED_STACK}.former", say)
     if not _stack_exists(project):
         _pulumi(project, "stack", "init", STACK)
@@ -106,8 +124,8 @@ def prepare(*, cluster: bool, say: Say, project: Path = paths.ROOT) -> None:
 
 def _own_path() -> list[Path]:
     own = [Path(sys.executable).parent, paths.ROOT / "simulation" / "bin"]
-    engine = [] if installed_pulumi() else [tool.home for tool in TOOLS if tool.group == "engine"]
-    return [*own, *engine, *(tool.home for tool in TOOLS if tool.name == "kubectl")]
+    programs = ["kubectl"] if installed_pulumi() else ["pulumi", "kubectl"]
+    return [*own, *(tool.home for tool in TOOLS if tool.name in programs)]
 
 
 def _foreign_path(base: Mapping[str, str]) -> list[str]:
@@ -119,15 +137,18 @@ def _foreign_path(base: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _share_plugins() -> None:
-    """An installed Pulumi fetches the Kubernetes plugin itself: once, into the user's own plugin cache."""
-    user = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
-    link = paths.home() / "pulumi-home" / "plugins"
-    if link.exists() or user.resolve() == link.parent.resolve():
+def _link(link: Path, target: Path) -> None:
+    if link.resolve() == target.resolve():
         return
+    if link.is_dir() and not link.is_symlink():
+        shutil.rmtree(link)
+    link.unlink(missing_ok=True)
     link.parent.mkdir(parents=True, exist_ok=True)
-    (user / "plugins").mkdir(parents=True, exist_ok=True)
-    link.symlink_to(user / "plugins")
+    link.symlink_to(target)
+
+
+def _pulumi_home() -> Path:
+    return paths.home().resolve() / "pulumi-home"
 
 
 def _stack_exists(project: Path) -> bool:

@@ -96,7 +96,7 @@ def _dump(node: yaml.Node) -> str:
 
 
 def _use_block_style(node: yaml.Node) -> None:
-    """Inside `{}` PyYAML quotes what holds a colon, and a quoted `18:30` would no longer be what was written."""
+    """Inside `{}` PyYAML quotes what holds a colon; a quoted `18:30` is no longer what was written."""
     if isinstance(node, yaml.MappingNode):
         node.flow_style = False
         for _, value in node.value:

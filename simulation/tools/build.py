@@ -44,7 +44,8 @@ def build(tools: Iterable[Tool], reason: str, say: Say) -> None:
             f"{', '.join(tool.name for tool in tools)} must be built, but there is no `go` on PATH. {reason} "
             f"Install Go {GO_NEEDED} or newer (https://go.dev/dl/) and run this again."
         )
-    longest = duration(sum(tool.cold_build for tool in tools))
+    parts = [part for tool in tools for part in (tool, *tool.companions)]
+    longest = duration(sum(part.cold_build for part in parts))
     say(f"Building {', '.join(tool.name for tool in tools)} from Go modules, once for this machine. {reason}")
     say(f"This takes about {longest} on 2 cores with an empty Go build cache, and seconds with a warm one.")
     for tool in tools:
@@ -72,24 +73,27 @@ def _build_one(tool: Tool, say: Say) -> None:
     partial = tool.home.with_name(f".{tool.home.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:
-        source, ready = partial / "source", partial / "ready"
-        shutil.copytree(MODULES / tool.folder, source)
-        ready.mkdir()
-        _copy(tool.embeds, source, into=source)
-        _compile(tool, source, ready / tool.name, say)
-        for script in _copy(tool.beside, source, into=ready):
-            script.chmod(0o755)
-        _copy(tool.resources, source, into=ready / "resources", keep_folders=True)
-        ready.rename(tool.home)
+        for part in (tool, *tool.companions):
+            _build_into(partial / "ready", part, partial / "source" / part.folder, say)
+        (partial / "ready").rename(tool.home)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     size = tool.executable.stat().st_size / 1e6
     say(f"  {tool.name} {tool.version}: {size:.0f} MB in {duration(time.monotonic() - started)}")
 
 
+def _build_into(folder: Path, tool: Tool, source: Path, say: Say) -> None:
+    shutil.copytree(MODULES / tool.folder, source)
+    _copy(tool.embeds, source, into=source)
+    _compile(tool, source, folder / tool.name, say)
+    for script in _copy(tool.beside, source, into=folder):
+        script.chmod(0o755)
+    _copy(tool.resources, source, into=folder / "resources", keep_folders=True)
+
+
 def _compile(tool: Tool, source: Path, target: Path, say: Say) -> None:
     command = ["go", "build", "-v", "-ldflags", tool.linker_flags, "-o", str(target), tool.package]
-    log = source.parent / "build.log"
+    log = source / "build.log"
     started = time.monotonic()
     with log.open("w") as output:
         process = subprocess.Popen(command, cwd=source, env=_go_environment(), stdout=output, stderr=output)
@@ -145,4 +149,4 @@ def _module_folder(module: str, source: Path) -> Path:
 
 
 def _go_environment() -> dict[str, str]:
-    return {**os.environ, **BUILD_SETTINGS}
+    return {**os.environ, **BUILD_SETTINGS, "GOWORK": "off"}

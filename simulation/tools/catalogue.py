@@ -59,6 +59,8 @@ class Tool:
     """Kept under `resources/` with their folders, for the programs that start this one."""
     resource_name: str = ""
     """First part of the names by which `simulation.tools.resource` finds them."""
+    companions: tuple[Tool, ...] = ()
+    """Other programs that must lie in the same folder as this one."""
 
     @property
     def digest(self) -> str:
@@ -84,8 +86,9 @@ class Tool:
 @functools.cache
 def _digest(tool: Tool) -> str:
     recipe = hashlib.sha256(f"{tool!r} {BUILD_SETTINGS} {sys.platform} {platform.machine()}".encode())
-    for source in sorted((MODULES / tool.folder).iterdir()):
-        recipe.update(source.name.encode() + b"\0" + source.read_bytes())
+    for part in (tool, *tool.companions):
+        for source in sorted((MODULES / part.folder).iterdir()):
+            recipe.update(source.name.encode() + b"\0" + source.read_bytes())
     return recipe.hexdigest()[:8]
 
 
@@ -114,6 +117,21 @@ def _control_plane(name: str, cold_build: int) -> Tool:
     )
 
 
+# The last SDK module that still holds the Python language host; engine 3.274.1 speaks its protocol, and
+# wants it in its own folder: it warns about one on PATH.
+LANGUAGE_HOST = Tool(
+    name="pulumi-language-python",
+    version="3.68.0",
+    group="engine",
+    folder="language-host",
+    package="github.com/pulumi/pulumi/sdk/v3/python/cmd/pulumi-language-python",
+    linker_flags=f"{STRIP} -X {PULUMI_VERSION}=v3.68.0",
+    beside=ModuleFiles(
+        module="github.com/pulumi/pulumi/sdk/v3", patterns=("python/cmd/pulumi-language-python-exec",)
+    ),
+    cold_build=27,
+)
+
 TOOLS: tuple[Tool, ...] = (
     Tool(
         name="pulumi",
@@ -122,20 +140,8 @@ TOOLS: tuple[Tool, ...] = (
         folder="pulumi",
         package="github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
         linker_flags=f"{STRIP} -X {PULUMI_VERSION}=v3.274.1",
+        companions=(LANGUAGE_HOST,),
         cold_build=220,
-    ),
-    # The last SDK module that still holds the Python language host; the engine above speaks its protocol.
-    Tool(
-        name="pulumi-language-python",
-        version="3.68.0",
-        group="engine",
-        folder="language-host",
-        package="github.com/pulumi/pulumi/sdk/v3/python/cmd/pulumi-language-python",
-        linker_flags=f"{STRIP} -X {PULUMI_VERSION}=v3.68.0",
-        beside=ModuleFiles(
-            module="github.com/pulumi/pulumi/sdk/v3", patterns=("python/cmd/pulumi-language-python-exec",)
-        ),
-        cold_build=27,
     ),
     # Source of 2026-01-15, the newest served. It calls itself 4.34.2, the version of the Python SDK in
     # requirements.txt, because the engine warns about an older plugin; the build metadata tells the truth.

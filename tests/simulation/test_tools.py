@@ -6,7 +6,7 @@ import dataclasses
 import re
 import shutil
 import subprocess
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -52,14 +52,8 @@ def test_a_missing_tool_is_built_once_and_says_so(greeter: Tool) -> None:
 
 @needs_go
 def test_two_clones_that_build_at_once_share_one_build(greeter: Tool) -> None:
-    said: list[str] = []
-    threads = [
-        threading.Thread(target=build.build, args=([greeter], "", said.append), daemon=True) for _ in range(2)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=120)
+    with ThreadPoolExecutor(max_workers=2) as clones:
+        said = [line for lines in clones.map(run_build, [greeter, greeter]) for line in lines]
     assert greeter.is_built
     assert sum("MB in" in line for line in said) == 1
 
@@ -108,7 +102,7 @@ def test_a_better_estimate_does_not_rebuild(greeter: Tool) -> None:
     ],
 )
 def test_the_version_is_the_one_that_the_module_pins(name: str, module: str) -> None:
-    tool = next(tool for tool in TOOLS if tool.name == name)
+    tool = next(tool for tool in (*TOOLS, catalogue.LANGUAGE_HOST) if tool.name == name)
     pinned = re.search(
         rf"^\s+{re.escape(module)} v(\S+)", (MODULES / tool.folder / "go.mod").read_text(), re.M
     )
