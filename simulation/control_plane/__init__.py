@@ -1,6 +1,7 @@
-"""A real Kubernetes control plane on 127.0.0.1 with fake nodes: etcd, API server, controller manager,
-scheduler, the LeaderWorkerSet controller with its webhooks, kwok, and `node_agent` for devices and the ends
-of Jobs.
+"""A real Kubernetes control plane on 127.0.0.1 with fake nodes.
+
+It is etcd, API server, controller manager, scheduler, the LeaderWorkerSet controller with its webhooks, kwok,
+and `node_agent` for devices and the ends of Jobs.
 
 It proves: admission, schema validation, RBAC, quota; scheduling by resources, taints, labels and affinity;
 what the Job, Deployment, DaemonSet, StatefulSet and LeaderWorkerSet controllers make of the objects; deletion

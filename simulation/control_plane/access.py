@@ -38,7 +38,7 @@ def kubeconfig() -> Path:
 
 def kubeconfig_of(identity: str) -> Path:
     """Where the kubeconfig of one of KUBECONFIG_OWNERS lies."""
-    return paths.control_plane() / f"{identity}.kubeconfig"
+    return certificates() / f"{identity}.kubeconfig"
 
 
 def write_kubeconfigs(state: State) -> None:

@@ -1,5 +1,4 @@
-"""EKS add-ons, each by the objects that others notice: daemons on the nodes, deployments, the CSI driver's
-registration.
+"""EKS add-ons, each by the objects that others notice: daemons, deployments, the CSI driver's registration.
 
 Proves that a stack's nodes leave room and tolerations for them, and that those which need a node without
 taints have one. Proves nothing of what add-ons do: no pod network, service address, DNS, credentials or mount

@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 FIELD_MANAGER = "simulation"
 TIMEOUT_SECONDS = 30
+BUSY_SECONDS = 30
+RETRY_SECONDS = 0.2
 
 
 class ApiError(RuntimeError):
@@ -86,6 +89,11 @@ class Api:
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Json:
         status, data = self._send(method, path, body, headers or {})
+        deadline = time.monotonic() + BUSY_SECONDS
+        # 429 asks to come again: so it answers for a new kind of resource whose cache is being filled.
+        while status == http.HTTPStatus.TOO_MANY_REQUESTS and time.monotonic() < deadline:
+            time.sleep(RETRY_SECONDS)
+            status, data = self._send(method, path, body, headers or {})
         if status >= http.HTTPStatus.BAD_REQUEST:
             raise ApiError(status, method, path, _message(data))
         answer: Json = json.loads(data)

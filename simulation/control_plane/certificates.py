@@ -1,5 +1,4 @@
-"""The control plane's own certificate authority and certificates, made with the system's openssl (3.0 or
-newer).
+"""The control plane's own certificate authority and certificates, made with openssl 3.0 or newer.
 
 They are worth nothing outside 127.0.0.1 and are thrown away with the cluster.
 """
@@ -36,8 +35,7 @@ SERVERS = {
 
 
 def make(folder: Path) -> None:
-    """Writes `ca`, every client's and server's `.crt` and `.key`, and the service account key pair into
-    `folder`.
+    """Writes into `folder` the authority, every client's and server's pair, and the service accounts' keys.
 
     Raises ControlPlaneError if openssl is missing or refuses.
     """

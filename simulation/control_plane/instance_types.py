@@ -1,10 +1,9 @@
-"""What a node of each EC2 instance type offers to pods. A small table: the types that stacks of this project
-use.
+"""What a node of each EC2 instance type offers to pods, for the types that stacks of this project use.
 
 Sizes of the types: AWS instance tables of July 2026; pods per node: amazon-vpc-cni-k8s `eni-max-pods.txt`.
 Allocatable CPU and memory follow EKS's reservation rules, and agree with what p5.48xlarge was seen to offer
-on EKS (191450m, 2052371068Ki, hugepages-2Mi 42242Mi; awslabs/awsome-distributed-ai). Other GPU types reserve
-their own counts of huge pages, of which only p4d's (21122Mi) is known; they are given none.
+on EKS (191450m, 2052371068Ki, hugepages-2Mi 42242Mi; awslabs/awsome-distributed-ai). The same source has
+p4d's huge pages (21122Mi); those of other GPU types are not known, and they are given none.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ class InstanceType:
     pods: int
     gpus: int = 0
     efa_interfaces: int = 0
-    """The most that the type has; the simulated node has all of them, whatever its launch template asks for.
-    """
+    """The most that the type takes; a simulated node has them all, whatever its launch template asks for."""
     nvme_gb: int = 0
     huge_pages_mib: int = 0
 

@@ -70,14 +70,16 @@ def leftovers() -> list[str]:
     from others, Helm-managed objects with Helm's release secrets, and what any of these owns. Raises
     ControlPlaneError if no control plane runs.
     """
-    known = set(json.loads(_baseline_file().read_text())) if _baseline_file().exists() else set()
     objects = list(_objects(connect()))
+    known = set(json.loads(_baseline_file().read_text()))
     by_uid = {one.uid: one for one in objects}
     return sorted(str(one) for one in objects if one.uid not in known and not _is_explained(one, by_uid))
 
 
 def record_baseline(api: Api) -> None:
-    """Remembers what is in the cluster now as what a bare one holds."""
+    """Remembers what is in the cluster now as what a bare one holds, unless that is known already."""
+    if _baseline_file().exists():
+        return
     _baseline_file().write_text(json.dumps([one.uid for one in _objects(api)]))
 
 

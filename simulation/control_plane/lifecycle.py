@@ -28,6 +28,7 @@ def start(cluster: str, kubernetes_version: str) -> ClusterAccess:
     version is asked for, if another cluster of this home is up, or if a program does not come up; nothing is
     left running then.
     """
+    _check_version(kubernetes_version)
     kept = state.load()
     if kept is not None:
         if kept.cluster != cluster:
@@ -37,20 +38,23 @@ def start(cluster: str, kubernetes_version: str) -> ClusterAccess:
             )
         resume()
         return access_to(kept)
-    _check_version(kubernetes_version)
-    shutil.rmtree(paths.control_plane(), ignore_errors=True)
-    state.log("any").parent.mkdir(parents=True)
-    certificates.make(state.certificates())
     fresh = State(cluster=cluster, kubernetes_version=kubernetes_version, ports=_free_ports(), processes={})
-    state.save(fresh)
-    write_kubeconfigs(fresh)
     try:
-        _bring_up(fresh)
-        record_baseline(state.connect())
+        _prepare(fresh)
+        resume()
     except BaseException:
         stop()
         raise
     return access_to(fresh)
+
+
+def _prepare(fresh: State) -> None:
+    """Writes all files that programs need; the record last, since what is recorded can be resumed."""
+    shutil.rmtree(paths.control_plane(), ignore_errors=True)
+    state.log("any").parent.mkdir(parents=True)
+    certificates.make(state.certificates())
+    write_kubeconfigs(fresh)
+    state.save(fresh)
 
 
 def resume() -> bool:
@@ -63,6 +67,7 @@ def resume() -> bool:
         return False
     if not all(program in kept.processes and kept.processes[program].is_alive for program in ORDER):
         _bring_up(kept)
+    record_baseline(state.connect())
     return True
 
 

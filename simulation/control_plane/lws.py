@@ -27,9 +27,7 @@ def flags(state: State) -> list[str]:
 
 
 def define(api: Api) -> None:
-    """Creates the LeaderWorkerSet resource definition: 1.3 MB, more than an annotation of client-side apply
-    holds.
-    """
+    """Creates the LeaderWorkerSet resource definition: 1.3 MB, too large for client-side apply."""
     file = tools.resource(f"lws/config/crd/bases/{GROUP}_leaderworkersets.yaml")
     path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{DEFINITION}"
     api.apply(path, file.read_bytes())

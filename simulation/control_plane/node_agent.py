@@ -1,8 +1,7 @@
-"""The rest of the kubelet's side of the API, beside kwok: device plugins' resources and the ends of Jobs. A
-process.
+"""What kwok leaves out of the kubelet's side of the API: device plugins' resources and the ends of Jobs.
 
-`python -m simulation.control_plane.node_agent` looks at the API server several times a second and sets right
-what differs, so that a missed event cannot matter.
+A process: `python -m simulation.control_plane.node_agent` looks at the API server several times a second and
+sets right what differs, so that a missed event cannot matter.
 
 - A node offers GPUs and EFA interfaces only while the plugin's pod is Ready on it, so tolerations, affinity
   and labels have to be right for a serving pod to be scheduled. Whether a real plugin finds the devices is

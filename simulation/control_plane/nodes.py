@@ -1,5 +1,4 @@
-"""The nodes of a managed node group: fake ones, named, labelled and tainted as EKS does it, with the capacity
-of their type.
+"""The nodes of a managed node group: fake ones with the names, labels, taints and capacity that EKS gives.
 
 Proves what the scheduler makes of labels, taints and capacity. Proves nothing about booting, joining, AMIs,
 user data or network interfaces. GPUs and EFA appear when the device plugins run (`node_agent`).
@@ -21,9 +20,7 @@ from simulation.control_plane.state import connect
 GROUP_LABEL = "eks.amazonaws.com/nodegroup"
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 GROUP_LABEL_KEYS = "simulation/group-labels"
-"""Annotation that keeps which labels came from the node group, so that one that it drops goes from the node
-too.
-"""
+"""Annotation that keeps which labels came from the group, so that one that it drops leaves the node too."""
 
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")

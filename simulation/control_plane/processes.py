@@ -18,8 +18,8 @@ from simulation.control_plane.errors import ControlPlaneError
 POLL_SECONDS = 0.05
 LOG_LINES_SHOWN = 8
 
-_children: dict[int, subprocess.Popen[bytes]] = {}
 # A child that ended stays a zombie until its parent reaps it, and this interpreter may be the parent.
+_children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +93,7 @@ def _start_of(pid: int) -> str:
 
 
 def tail(log: Path | None) -> str:
+    """The last lines of a log as the end of an error message; empty if there is none."""
     if log is None or not log.is_file():
         return ""
     lines = log.read_text(errors="replace").splitlines()[-LOG_LINES_SHOWN:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 from pathlib import Path
 
@@ -36,20 +37,29 @@ def test_other_commands_are_refused(tmp_path: Path, arguments: list[str], senten
     assert sentence in done.stderr
 
 
-def test_no_cluster_is_a_clear_failure(tmp_path: Path) -> None:
-    done = _aws(tmp_path, "eks", "get-token", "--cluster-name", "kimi")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "no cluster 'kimi'" in done.stderr
-    assert "there is none" in done.stderr
-
-
-def test_other_cluster_is_a_clear_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("recorded", "sentence"),
+    [
+        ("", "There is no cluster"),
+        ("glm", "is 'glm', not 'kimi'"),
+        ("kimi", "does not run"),
+    ],
+)
+def test_unreachable_cluster_is_a_clear_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: str, sentence: str
+) -> None:
     monkeypatch.setenv("SIMULATION_HOME", str(tmp_path))
-    paths.control_plane().mkdir()
-    save(State(cluster="kimi", kubernetes_version="1.35", ports={}, processes={}))
-    done = _aws(tmp_path, "eks", "get-token", "--cluster-name", "glm")
-    assert done.returncode == 1
-    assert "the cluster there is 'kimi'" in done.stderr
+    # Bound but not listening: nobody else can take the port, and nobody answers on it.
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        if recorded:
+            paths.control_plane().mkdir()
+            ports = {"kube-apiserver": taken.getsockname()[1]}
+            save(State(cluster=recorded, kubernetes_version="1.35", ports=ports, processes={}))
+        done = _aws(tmp_path, "eks", "get-token", "--cluster-name", "kimi")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert sentence in done.stderr
+    assert "make up" in done.stderr
 
 
 @pytest.mark.slow

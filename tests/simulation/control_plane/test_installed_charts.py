@@ -30,7 +30,7 @@ class Charts:
         (folder / "Pulumi.yaml").write_text("name: charts\nruntime: python\n")
         shutil.copy(PROGRAM, folder / "__main__.py")
         (folder / "kubeconfig").write_text(control_plane.kubeconfig().read_text())
-        paths.backend().mkdir(exist_ok=True)
+        environment.prepare_home()
         assert self._pulumi("stack", "init", "charts").returncode == 0
 
     def up(self, *releases: Json) -> subprocess.CompletedProcess[str]:

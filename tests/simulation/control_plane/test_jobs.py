@@ -62,6 +62,12 @@ def test_held_job_runs_until_told(api: Api, namespace: str) -> None:
     jobs.hold("stage")
     _start(api, namespace, "stage")
     eventually("the pod runs", lambda: [is_ready(pod) for pod in _pods(api, namespace)] == [True])
+    # The agent that has ended a later Job has seen the held one run.
+    _start(api, namespace, "gate")
+    eventually("the other Job completes", lambda: _has_ended(api, namespace, "gate", "Complete"))
+    assert not _has_ended(api, namespace, "stage", "Complete")
+    held = api.items(f"/api/v1/namespaces/{namespace}/pods", labelSelector="job-name=stage")
+    assert [is_ready(pod) for pod in held] == [True]
     jobs.finish("stage", exit_code=1)
     eventually("the Job fails", lambda: _has_ended(api, namespace, "stage", "Failed"))
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import base64
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from simulation import control_plane
+from simulation import control_plane, paths
 from simulation.control_plane import ControlPlaneError, processes, state
 from simulation.control_plane.processes import Identity
+
+CUT_SHORT = """
+import os
+from simulation.control_plane import lifecycle
+lifecycle.record_baseline = lambda api: os._exit(9)
+lifecycle.start("kimi", "1.35")
+"""
 
 
 @pytest.fixture
@@ -56,7 +65,11 @@ def test_program_that_ends_leaves_nothing_behind(home: Path, monkeypatch: pytest
 
 @pytest.mark.slow
 def test_life_of_a_cluster(home: Path) -> None:
+    # The caller dies after everything was started and before anything else was noted.
+    done = subprocess.run([sys.executable, "-c", CUT_SHORT], cwd=paths.ROOT, check=False)
+    assert done.returncode == 9
     access = control_plane.start("kimi", "1.35")
+    assert control_plane.leftovers() == []
     assert base64.b64decode(access.certificate_authority).startswith(b"-----BEGIN CERTIFICATE-----")
     assert control_plane.start("kimi", "1.35") == access
     with pytest.raises(ControlPlaneError, match="is cluster 'kimi'"):
