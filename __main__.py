@@ -2,7 +2,7 @@
 
 import pulumi
 from pulumi import ResourceOptions
-from pulumi_aws import Provider
+from pulumi_aws.provider import Provider
 
 from components.cluster import Cluster, ClusterArgs
 from components.device_plugins import DevicePlugins, DevicePluginsArgs

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pulumi import ComponentResource, CustomTimeouts, Input, InvokeOptions, Output, Resource, ResourceOptions
 from pulumi_aws import cloudwatch, eks, iam
 from pulumi_aws.get_caller_identity import get_caller_identity
-from pulumi_kubernetes import Provider
+from pulumi_kubernetes.provider import Provider
 
 from components.network import Network
 from planner.settings import Deployment

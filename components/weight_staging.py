@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pulumi import ComponentResource, CustomTimeouts, Input, Output, Resource, ResourceOptions
-from pulumi_kubernetes.batch.v1 import Job
+from pulumi_kubernetes.batch.v1 import Job, JobSpecArgsDict, PodFailurePolicyRuleArgsDict
 from pulumi_kubernetes.core.v1 import (
     ConfigMap,
     EnvVarArgsDict,
     PodSpecArgsDict,
+    PodTemplateSpecArgsDict,
     Secret,
     SecretKeySelectorArgsDict,
     ServiceAccount,
@@ -25,7 +26,6 @@ from pulumi_kubernetes.rbac.v1 import Role, RoleBinding
 
 from components.system_nodes import ROLE_LABEL
 from components.weight_cache import WeightCache
-from payloads.staging_settings import FINAL_EXIT_CODES
 from planner.plan import Plan
 from planner.vllm import WEIGHTS_MOUNT
 
@@ -45,7 +45,6 @@ CPU = "8"
 MEMORY = "16Gi"
 """hf-xet was seen to use 7 cores and 6.6 GB on a 61 GB repository (unslothai/unsloth-zoo#972)."""
 
-RETRIES = 6
 TIMEOUT_HOURS = 4
 
 INSTALL_AND_RUN = (
@@ -126,26 +125,7 @@ class WeightStaging(ComponentResource):
                 # A failed Job is made anew by the next `pulumi up` instead of being waited for once more.
                 "annotations": {"pulumi.com/replaceUnready": "true"},
             },
-            spec={
-                "backoff_limit": RETRIES,
-                "active_deadline_seconds": TIMEOUT_HOURS * 3600 - 300,
-                "pod_failure_policy": {
-                    "rules": [
-                        {
-                            "action": "FailJob",
-                            "on_exit_codes": {
-                                "container_name": "stage",
-                                "operator": "In",
-                                "values": list(FINAL_EXIT_CODES),
-                            },
-                        }
-                    ]
-                },
-                "template": {
-                    "metadata": {"annotations": {"vllm-multinode/payload": payload_digest()}},
-                    "spec": self._pod(account, script),
-                },
-            },
+            spec=self._spec(account, script),
             opts=ResourceOptions(
                 parent=self,
                 depends_on=[self._args.nodes],
@@ -154,6 +134,24 @@ class WeightStaging(ComponentResource):
                 custom_timeouts=CustomTimeouts(create=f"{TIMEOUT_HOURS}h"),
             ),
         )
+
+    def _spec(self, account: ServiceAccount, script: ConfigMap) -> JobSpecArgsDict:
+        # Typed piece by piece: mypy takes minutes over one nested literal.
+        drained: PodFailurePolicyRuleArgsDict = {
+            "action": "Ignore",
+            "on_pod_conditions": [{"type": "DisruptionTarget", "status": "True"}],
+        }
+        template: PodTemplateSpecArgsDict = {
+            "metadata": {"annotations": {"vllm-multinode/payload": payload_digest()}},
+            "spec": self._pod(account, script),
+        }
+        return {
+            # The script itself tries again what may pass; a pod that failed shows its reason at once.
+            "backoff_limit": 0,
+            "active_deadline_seconds": TIMEOUT_HOURS * 3600 - 300,
+            "pod_failure_policy": {"rules": [drained]},
+            "template": template,
+        }
 
     def _pod(self, account: ServiceAccount, script: ConfigMap) -> PodSpecArgsDict:
         resources: dict[str, Input[str]] = {"cpu": CPU, "memory": MEMORY}

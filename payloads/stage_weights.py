@@ -14,6 +14,9 @@ Environment variables:
     STAGE_DIRECTORY           absolute path where the cache is mounted, read-write
     STAGE_EXPECTED_BYTES      least bytes that the free-space check plans for; default: what the Hub reports
     STAGE_STALL_SECONDS       no byte written for so long: the download is restarted; default 300
+    STAGE_ATTEMPTS            how often what may pass is tried in all; default 6
+    STAGE_RETRY_SECONDS       wait before the second attempt, doubled before each further one; default 30: six
+                              attempts span a quarter of an hour
     STAGE_REPORT_SECONDS      time between progress reports; default 15
     STAGE_PROGRESS_CONFIGMAP, STAGE_PROGRESS_NAMESPACE
                               an existing ConfigMap that the pod's service account may patch; default: log
@@ -25,7 +28,8 @@ Environment variables:
     HF_ENDPOINT, HF_XET_HIGH_PERFORMANCE and the Hub client's other variables are passed on to it; its
                               bookkeeping (HF_HOME) goes to the temporary directory unless it is set
 
-Exit codes: `payloads.staging_settings.ExitCode`; 10 to 19 are final, the others worth another pod.
+Exit codes: `payloads.staging_settings.ExitCode`. What may pass is tried again here, not by the Job's controller: Pulumi
+sees a Job fail only by its backoff limit or deadline, and would wait for hours on one that a `podFailurePolicy` ended.
 """
 
 from __future__ import annotations
@@ -57,7 +61,7 @@ def main() -> int:
     try:
         settings = Settings.from_environment(os.environ)
         board = ProgressBoard(settings)
-        code, verdict = ExitCode.COMPLETE, stage(settings, board)
+        code, verdict = ExitCode.COMPLETE, stage_patiently(settings, board)
     except StagingError as error:
         code, verdict = error.code, str(error)
     except Exception as error:
@@ -72,6 +76,24 @@ def main() -> int:
     write_termination_message(verdict)
     log(verdict)
     return code
+
+
+def stage_patiently(settings: Settings, board: ProgressBoard) -> str:
+    """Stage, and try again after failures that may pass.
+
+    Raises:
+        StagingError: the first final failure, or the last one.
+    """
+    for attempt in range(1, settings.attempts):
+        try:
+            return stage(settings, board)
+        except StagingError as failure:
+            if failure.code.final:
+                raise
+            wait = settings.retry_seconds * 2 ** (attempt - 1)
+            log(_without_token(f"{failure}; attempt {attempt + 1} of {settings.attempts} in {wait:g} s"))
+            time.sleep(wait)
+    return stage(settings, board)
 
 
 def stage(settings: Settings, board: ProgressBoard) -> str:

@@ -21,8 +21,8 @@ _DNS_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
 
 class ExitCode(IntEnum):
-    """How staging ended. 10 to 19 are final: the same pod run again would end the same way, a person has to
-    change something first. Everything else but 0 is worth another pod, which takes up where this one stopped.
+    """How staging ended. 10 to 19 are final: run again it would end the same way, a person has to change something
+    first. Everything else but 0 may pass, and is tried again in the same pod before staging gives up.
     """
 
     COMPLETE = 0
@@ -43,7 +43,6 @@ class ExitCode(IntEnum):
 
 
 FINAL_EXIT_CODES = range(10, 20)
-"""Exit codes for a Job's `podFailurePolicy` rule `FailJob`."""
 
 
 class StagingError(Exception):
@@ -73,6 +72,8 @@ class Settings:
     directory: Path
     expected_bytes: int
     stall_seconds: float
+    attempts: int
+    retry_seconds: float
     report_seconds: float
     progress_configmap: str
     progress_namespace: str
@@ -126,6 +127,8 @@ class Settings:
             directory=Path(directory),
             expected_bytes=int(number("STAGE_EXPECTED_BYTES", 0)),
             stall_seconds=number("STAGE_STALL_SECONDS", 300),
+            attempts=int(number("STAGE_ATTEMPTS", 6)),
+            retry_seconds=number("STAGE_RETRY_SECONDS", 30),
             report_seconds=number("STAGE_REPORT_SECONDS", 15),
             progress_configmap=configmap,
             progress_namespace=namespace,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from simulation import paths, stackfile
+from simulation import control_plane, paths, stackfile
 from simulation.aws.safety import mark_backend
 from simulation.control_plane.access import kubeconfig_of
 from simulation.tools.build import build, missing
@@ -114,6 +114,8 @@ def prepare(*, cluster: bool, say: Say, project: Path = paths.ROOT) -> None:
     Raises SetupError if a part cannot be made; the message says what to do.
     """
     build_tools(cluster=cluster, say=say)
+    if cluster:
+        control_plane.resume()
     prepare_home()
     stackfile.refresh(project, paths.home() / f"{stackfile.SIMULATED_STACK}.former", say)
     if not _stack_exists(project):

@@ -105,7 +105,7 @@ class Recorder(pulumi_mocks.MockMonitor):
         self._graph = graph
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
-        response = super().RegisterResource(request)
+        response = super().RegisterResource(request)  # type: ignore[no-untyped-call]
         if request.type != "pulumi:pulumi:Stack":
             self._graph.resources.append(_registration(response.urn, request))
         return response

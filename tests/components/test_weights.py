@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from components import weight_staging
-from payloads.staging_settings import FINAL_EXIT_CODES, model_directory
+from payloads.staging_settings import model_directory
 from planner import vllm
 from tests.components.graph import Graph, record
 
@@ -79,11 +79,10 @@ def test_a_failed_staging_job_runs_again_on_the_next_up(graph: Graph) -> None:
     assert graph.one("staging-job").inputs["metadata"]["annotations"]["pulumi.com/replaceUnready"] == "true"
 
 
-def test_final_failures_are_not_retried(graph: Graph) -> None:
-    rule = graph.one("staging-job").inputs["spec"]["podFailurePolicy"]["rules"][0]
-    assert rule["action"] == "FailJob"
-    assert rule["onExitCodes"]["containerName"] == pod(graph)["containers"][0]["name"]
-    assert rule["onExitCodes"]["values"] == list(FINAL_EXIT_CODES)
+def test_a_failed_pod_fails_the_job_at_once_for_a_reason_that_pulumi_sees(graph: Graph) -> None:
+    spec = graph.one("staging-job").inputs["spec"]
+    assert spec["backoffLimit"] == 0
+    assert {rule["action"] for rule in spec["podFailurePolicy"]["rules"]} == {"Ignore"}
 
 
 def test_the_job_gives_up_before_pulumi_stops_waiting(graph: Graph) -> None:

@@ -90,6 +90,8 @@ def pod(tmp_path: Path, hub: HubServer) -> Iterator[StagingPod]:
         "STAGE_REPOSITORY": REPOSITORY,
         "STAGE_REVISION": REVISION,
         "STAGE_DIRECTORY": str(pod.cache),
+        "STAGE_ATTEMPTS": "1",
+        "STAGE_RETRY_SECONDS": "0.01",
         "STAGE_TERMINATION_LOG": str(tmp_path / "termination-log"),
         "HF_ENDPOINT": hub.url,
     }

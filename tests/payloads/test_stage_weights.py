@@ -73,6 +73,17 @@ def test_body_of_the_wrong_length_is_fetched_again(pod: StagingPod, hub: HubServ
     assert_complete(pod, hub)
 
 
+def test_what_may_pass_is_tried_again_in_the_same_pod(pod: StagingPod, hub: HubServer) -> None:
+    restarts = 3
+    hub.faults["model-1.safetensors"] = itertools.repeat("short", restarts + 1)
+    pod.environment["STAGE_ATTEMPTS"] = "3"
+    code, output = pod.run()
+    assert code == ExitCode.COMPLETE, output
+    assert "attempt 2 of 3 in 0.01 s" in output
+    assert "attempt 3" not in output
+    assert_complete(pod, hub)
+
+
 def test_client_that_is_content_with_a_part(pod: StagingPod, hub: HubServer) -> None:
     hub.tree_is_broken = True
     leftover = pod.cache / f".staging-{REVISION}" / "config.json"

@@ -39,11 +39,12 @@ def test_token_is_never_printed(pod: StagingPod, hub: HubServer) -> None:
     assert TOKEN not in output + pod.termination_message
 
 
-def test_unknown_revision(pod: StagingPod) -> None:
-    pod.environment["STAGE_REVISION"] = "f" * 40
+def test_unknown_revision_is_final(pod: StagingPod) -> None:
+    pod.environment |= {"STAGE_REVISION": "f" * 40, "STAGE_ATTEMPTS": "3"}
     code, output = pod.run()
     assert code == ExitCode.NOT_FOUND, output
     assert "no such commit" in pod.termination_message
+    assert "attempt 2" not in output
 
 
 def test_unknown_repository(pod: StagingPod) -> None:
@@ -54,8 +55,9 @@ def test_unknown_repository(pod: StagingPod) -> None:
 
 
 def test_hub_out_of_reach(pod: StagingPod) -> None:
-    pod.environment["HF_ENDPOINT"] = "http://127.0.0.1:1"
+    pod.environment |= {"HF_ENDPOINT": "http://127.0.0.1:1", "STAGE_ATTEMPTS": "3"}
     code, output = pod.run()
+    assert "attempt 3 of 3" in output
     assert code == ExitCode.NETWORK, output
     assert "run again" in pod.termination_message
 
