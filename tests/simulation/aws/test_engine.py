@@ -93,7 +93,8 @@ def test_life_of_a_stack(stack: Stack) -> None:
 
     stack.up()
     exported = stack.ok("stack", "export")
-    outputs = json.loads(exported)["deployment"]["resources"][0]["outputs"]
+    resources = json.loads(exported)["deployment"]["resources"]
+    outputs = next(resource["outputs"] for resource in resources if resource["type"] == "pulumi:pulumi:Stack")
     assert outputs["clusterSecurityGroup"].startswith("sg-0")
     assert outputs["autoscalingGroup"].startswith("eks-gpu-")
     assert all(outputs.values())
