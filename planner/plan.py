@@ -10,7 +10,6 @@ from planner.checks import version
 from planner.hardware import SYSTEM_TYPES, InstanceType
 from planner.memory import Fit
 from planner.models import Model
-from planner.parallelism import Parallelism
 from planner.pricing import Price
 from planner.problems import SettingsError
 from planner.rules import RULES, Facts, Rule, broken, cache_bytes_per_second, load_seconds
@@ -129,7 +128,7 @@ def _serving_plan(facts: Facts) -> ServingPlan | None:
     if fit is None:
         return None
     settings = facts.settings
-    shape = Parallelism(fit.tensor_parallel, fit.pipeline_parallel)
+    shape = fit.shape
     leader, worker = vllm.commands(settings, facts.model, shape)
     return ServingPlan(
         nodes=settings.gpu_nodes.count,
