@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from planner import memory, parallelism
 from planner.hardware import GPU_TYPES, PRICE_REGION, InstanceType
-from planner.memory import Fit, Load
+from planner.memory import Fit
 from planner.models import Model
+from planner.overhead import Load
 
 # More pipeline stages than this idle each other: such a shape may fit and is still no advice.
 MOST_NODES = 4

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from planner import report
 from planner.alternatives import alternatives
-from planner.memory import Load
+from planner.overhead import Load
 from planner.plan import check as checked
 from planner.plan import decide
 from planner.plan import plan as plan_stack
