@@ -19,7 +19,8 @@ from planner import SettingsError, plan, report
 config = pulumi.Config()
 api_key, hub_token = config.get_secret("apiKey"), config.get_secret("huggingFaceToken")
 try:
-    planned = plan(config.get_object("deployment") or {}, api_key_given=api_key is not None)
+    secrets = {"api_key_given": api_key is not None, "hub_token_given": hub_token is not None}
+    planned = plan(config.get_object("deployment") or {}, **secrets)
 except SettingsError as error:
     raise pulumi.RunError(str(error)) from None
 pulumi.log.info(report.plain_text(report.render(planned)))

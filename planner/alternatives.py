@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from planner import memory, parallelism
 from planner.hardware import GPU_TYPES, PRICE_REGION, InstanceType
+from planner.kernels import runs
 from planner.memory import Fit
 from planner.models import Model
 from planner.overhead import Load
@@ -42,12 +43,12 @@ def alternatives(model: Model, load: Load) -> tuple[Alternative, ...]:
     return tuple(sorted(found, key=lambda item: (item.usd_per_hour is None, item.usd_per_hour or 0.0, item.nodes)))
 
 
-def study(model: Model, instance: InstanceType, nodes: int, load: Load) -> Fit | None:
+def study(model: Model, instance: InstanceType, nodes: int, load: Load, *, expert: bool = False) -> Fit | None:
     """The best fit on `nodes` of `instance`: the first legal split that fits, else the preferred one."""
     if instance.gpu is None:
         return None
     first = None
-    for shape in parallelism.legal(model, instance.gpus, nodes):
+    for shape in parallelism.legal(model, instance.gpus, nodes, expert=expert):
         fit = memory.fit(model, instance.gpu, shape, load)
         if fit.fits:
             return fit
@@ -56,6 +57,8 @@ def study(model: Model, instance: InstanceType, nodes: int, load: Load) -> Fit |
 
 
 def _smallest(model: Model, instance: InstanceType, load: Load) -> Iterator[Alternative]:
+    if instance.gpu is None or runs(model, instance.gpu).verdict == "no":
+        return
     for nodes in range(1, MOST_NODES + 1):
         if nodes > 1 and not instance.efa:
             return

@@ -1,4 +1,4 @@
-"""`python -m planner fit | price | check`: the plan without a cloud, a cluster or credentials.
+"""`python -m planner fit | price | check | import`: the plan without a cloud, a cluster or credentials.
 
 Each command reads a stack file, or flags, or a stack file with flags on top. Exit status: 0, 1 when the model
 does not fit, 2 when the input is refused.
@@ -16,20 +16,22 @@ from typing import Annotated, Any, NoReturn
 import typer
 import yaml
 from rich.console import Console, RenderableType
-from rich.text import Text
 
-from planner import report
+from planner import fit_report, inline_models, report
 from planner.alternatives import alternatives
+from planner.cases import Case, CaseError, Flags, case
+from planner.checkpoint_config import ConfigError
 from planner.overhead import Load
 from planner.plan import check as checked
 from planner.plan import decide
 from planner.plan import plan as plan_stack
 from planner.problems import Mend, Problem, SettingsError, config_command, render
 from planner.rules import RULES, Facts
-from planner.serving_rules import SPLIT_RULES, fit_of
+from planner.serving_rules import SPLIT_RULES, shape_of
 
 STACK_KEY = "vllm-multinode:deployment"
 API_KEY = "vllm-multinode:apiKey"
+HUB_TOKEN = "vllm-multinode:huggingFaceToken"  # noqa: S105 (the key's name)
 DOES_NOT_FIT = 1
 REFUSED = 2
 
@@ -44,6 +46,7 @@ _FLAGS = {
     ("serving", "maxModelLen"): "--max-model-len",
     ("serving", "maxNumSeqs"): "--max-num-seqs",
     ("serving", "maxNumBatchedTokens"): "--max-num-batched-tokens",
+    ("serving", "kvCacheDtype"): "--kv-cache-dtype",
 }
 # What flags do not say: it decides neither memory nor, in the price table's region, the price.
 _BARE: dict[str, Any] = {
@@ -61,15 +64,23 @@ _BARE: dict[str, Any] = {
 
 StackFile = Annotated[FilePath | None, typer.Option("--stack-file", help="A Pulumi.<stack>.yaml.")]
 ModelName = Annotated[str | None, typer.Option("--model", help="A model of the catalogue, as kimi-k2.5.")]
+PrecisionName = Annotated[str | None, typer.Option("--precision", help="bf16, fp8, int4 or nvfp4.")]
+GpuName = Annotated[str | None, typer.Option("--gpu", help="Any GPU, as h100-80gb; instead of --instance-type.")]
 Instance = Annotated[str | None, typer.Option("--instance-type", help="GPU instance type, as p5.48xlarge.")]
+GpusPerNode = Annotated[int | None, typer.Option("--gpus-per-node", help="With --gpu.")]
 Nodes = Annotated[int | None, typer.Option("--nodes", help="Number of GPU nodes.")]
 Tensor = Annotated[int | None, typer.Option("--tensor-parallel", help="Chosen by the planner if left out.")]
 Pipeline = Annotated[int | None, typer.Option("--pipeline-parallel", help="Chosen by the planner if left out.")]
+Data = Annotated[int | None, typer.Option("--data-parallel", help="Replicas that share the experts.")]
+Context = Annotated[int | None, typer.Option("--decode-context-parallel", help="Ranks that share the KV cache.")]
+Expert = Annotated[bool, typer.Option("--expert-parallel", help="Whole experts on each rank.")]
 Utilization = Annotated[float | None, typer.Option("--gpu-memory-utilization", help="Share that vLLM takes.")]
 Length = Annotated[int | None, typer.Option("--max-model-len", help="Tokens of prompt and answer.")]
 Sequences = Annotated[int | None, typer.Option("--max-num-seqs", help="Requests running at once.")]
 Batched = Annotated[int | None, typer.Option("--max-num-batched-tokens", help="Tokens of one step.")]
+CacheType = Annotated[str | None, typer.Option("--kv-cache-dtype", help="auto or fp8.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Show each formula with its numbers.")]
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 
@@ -78,36 +89,78 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 def fit(
     stack_file: StackFile = None,
     model: ModelName = None,
+    precision: PrecisionName = None,
+    gpu: GpuName = None,
     instance_type: Instance = None,
+    gpus_per_node: GpusPerNode = None,
     nodes: Nodes = None,
     tensor_parallel: Tensor = None,
     pipeline_parallel: Pipeline = None,
+    data_parallel: Data = None,
+    decode_context_parallel: Context = None,
+    expert_parallel: Expert = False,
     gpu_memory_utilization: Utilization = None,
     max_model_len: Length = None,
     max_num_seqs: Sequences = None,
     max_num_batched_tokens: Batched = None,
+    kv_cache_dtype: CacheType = None,
     as_json: AsJson = False,
+    explain: Explain = False,
 ) -> None:
     """GiB per GPU for each pipeline stage, free KV tokens, and what else would fit."""
-    shape = (model, instance_type, nodes, tensor_parallel, pipeline_parallel)
-    load = (gpu_memory_utilization, max_model_len, max_num_seqs, max_num_batched_tokens)
-    facts = _facts(stack_file, (*shape, *load))
-    found = fit_of(facts)
-    if found is None:
-        _refuse("gpuNodes.count is 0: a paused stack serves nothing, so there is nothing to fit (try --nodes 2)")
-    others = () if found.fits else alternatives(facts.model, Load.of(facts.settings.serving))
-    data = {
-        "model": facts.model.name,
-        "instance_type": facts.instance.name,
-        "nodes": facts.settings.gpu_nodes.count,
-        **report.fit_data(found),
-        "alternatives": [report.alternative_data(item) for item in others],
-    }
-    title = report.heading(facts.model, facts.instance, facts.settings.gpu_nodes.count)
-    tables = (Text(title), *report.render_fit(found), *(report.render_alternatives(others) if others else ()))
-    _print(data, tables, as_json=as_json)
+    if stack_file is None:
+        described = _case(
+            Flags(
+                model=model,
+                precision=precision,
+                gpu=gpu,
+                instance_type=instance_type,
+                gpus_per_node=gpus_per_node,
+                nodes=nodes,
+                tensor_parallel=tensor_parallel,
+                pipeline_parallel=pipeline_parallel,
+                data_parallel=data_parallel,
+                decode_context_parallel=decode_context_parallel,
+                expert_parallel=expert_parallel,
+                gpu_memory_utilization=gpu_memory_utilization,
+                max_model_len=max_model_len,
+                max_num_seqs=max_num_seqs,
+                max_num_batched_tokens=max_num_batched_tokens,
+                kv_cache_dtype=kv_cache_dtype,
+            )
+        )
+    else:
+        if (precision, gpu, gpus_per_node, data_parallel, decode_context_parallel) != (None,) * 5 or expert_parallel:
+            _refuse("--stack-file says model, GPUs and parallelism itself: leave it out to describe another case")
+        shape = (model, instance_type, nodes, tensor_parallel, pipeline_parallel)
+        load = (gpu_memory_utilization, max_model_len, max_num_seqs, max_num_batched_tokens, kv_cache_dtype)
+        described = _case_of(_facts(stack_file, (*shape, *load)))
+    found = described.fit()
+    others = () if found.fits else alternatives(described.model, described.load)
+    _print(
+        fit_report.data(described, found, others),
+        fit_report.render(described, found, others, explain=explain),
+        as_json=as_json,
+    )
     if not found.fits:
         raise typer.Exit(DOES_NOT_FIT)
+
+
+@app.command("import")
+def import_model(
+    config: Annotated[FilePath, typer.Argument(help="A checkpoint's config.json.")],
+    index: Annotated[FilePath | None, typer.Option("--index", help="Its model.safetensors.index.json.")] = None,
+    repository: Annotated[str, typer.Option("--repository", help="owner/name on the Hub.")] = "owner/name",
+) -> None:
+    """A checkpoint's config.json as an entry for `model:` in a stack file, and what it amounts to."""
+    try:
+        entry = inline_models.entry(repository, _json(config), _json(index) if index else None)
+        model = inline_models.inline(entry)
+    except ConfigError as error:
+        _refuse(f"{config}: {error}")
+    typer.echo(yaml.safe_dump({"model": entry}, sort_keys=False, width=report.WIDTH), nl=False)
+    for line in fit_report.about(model):
+        typer.echo(f"# {line}")
 
 
 @app.command()
@@ -132,7 +185,7 @@ def check(
     """Everything that `pulumi preview` would refuse in a stack file, or the plan."""
     config = _read(stack or stack_file or FilePath("Pulumi.dev.yaml"))
     try:
-        plan = plan_stack(config[STACK_KEY], api_key_given=API_KEY in config)
+        plan = plan_stack(config[STACK_KEY], api_key_given=API_KEY in config, hub_token_given=HUB_TOKEN in config)
     except SettingsError as error:
         _refuse(str(error))
     _print(report.summary(plan), report.render(plan), as_json=as_json)
@@ -148,9 +201,44 @@ def _facts(stack_file: FilePath | None, flags: tuple[object, ...]) -> Facts:
                 target = target.setdefault(section, {})
             target[key] = value
     try:
-        return checked(raw, (*RULES, *SPLIT_RULES), api_key_given=True)
+        return checked(raw, (*RULES, *SPLIT_RULES), api_key_given=True, hub_token_given=True)
     except SettingsError as error:
         _refuse(str(error) if stack_file else _in_flags(error.problems))
+
+
+def _case(flags: Flags) -> Case:
+    try:
+        return case(flags)
+    except CaseError as error:
+        _refuse(str(error))
+
+
+def _case_of(facts: Facts) -> Case:
+    """The case that a stack file describes."""
+    shape, kind = shape_of(facts), facts.instance
+    if shape is None or kind.gpu is None:
+        _refuse("gpuNodes.count is 0: a paused stack serves nothing, so there is nothing to fit (try --nodes 2)")
+    return Case(
+        model=facts.model,
+        gpu=kind.gpu,
+        gpus_per_node=kind.gpus,
+        nodes=facts.settings.gpu_nodes.count,
+        hardware=kind.name,
+        load=Load.of(facts.settings.serving),
+        shape=shape,
+    )
+
+
+def _json(file: FilePath) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        _refuse(f"{file}: {error.strerror}")
+    except ValueError as error:
+        _refuse(f"{file} is no JSON: {error}")
+    if not isinstance(content, dict):
+        _refuse(f"{file}: one JSON object is expected")
+    return content
 
 
 def _in_flags(problems: tuple[Problem, ...]) -> str:
