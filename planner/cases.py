@@ -13,6 +13,8 @@ from planner.memory import Fit
 from planner.models import Model
 from planner.overhead import Load
 from planner.parallelism import Parallelism
+from planner.rules import Facts
+from planner.serving_rules import shape_of
 
 DEFAULT_MODEL = "kimi-k2.5"
 DEFAULT_INSTANCE = "p5.48xlarge"
@@ -87,6 +89,35 @@ def case(flags: Flags) -> Case:
         load=load,
         shape=shape,
     )
+
+
+def case_of(facts: Facts) -> Case:
+    """The case that a stack file describes. Raises CaseError where it is paused."""
+    shape, kind = shape_of(facts), facts.instance
+    if shape is None or kind.gpu is None:
+        raise CaseError(
+            "gpuNodes.count is 0: a paused stack serves nothing, so there is nothing to fit (try --nodes 2)"
+        )
+    return Case(
+        model=facts.model,
+        gpu=kind.gpu,
+        gpus_per_node=kind.gpus,
+        nodes=facts.settings.gpu_nodes.count,
+        hardware=kind.name,
+        load=Load.of(facts.settings.serving),
+        shape=shape,
+    )
+
+
+def on_stack_file(flags: Flags) -> tuple[object, ...]:
+    """The flags that may stand on top of a stack file, in its order. Raises CaseError for the others."""
+    others = ("precision", "gpu", "gpus_per_node", "data_parallel", "decode_context_parallel", "expert_parallel")
+    given = [_flag(name) for name in others if getattr(flags, name)]
+    if given:
+        raise CaseError(f"{given[0]} and --stack-file: the stack file says it itself (leave out one of them)")
+    shape = (flags.model, flags.instance_type, flags.nodes, flags.tensor_parallel, flags.pipeline_parallel)
+    load = (flags.gpu_memory_utilization, flags.max_model_len, flags.max_num_seqs, flags.max_num_batched_tokens)
+    return (*shape, *load, flags.kv_cache_dtype)
 
 
 _LIMITS: dict[str, tuple[float, float, float]] = {

@@ -19,15 +19,35 @@ from rich.console import Console, RenderableType
 
 from planner import fit_report, inline_models, report
 from planner.alternatives import alternatives
-from planner.cases import Case, CaseError, Flags, case
+from planner.cases import CaseError, Flags, case, case_of, on_stack_file
 from planner.checkpoint_config import ConfigError
-from planner.overhead import Load
+from planner.options import (
+    AsJson,
+    Batched,
+    CacheType,
+    Context,
+    Data,
+    Expert,
+    Explain,
+    GpuName,
+    GpusPerNode,
+    Instance,
+    Length,
+    ModelName,
+    Nodes,
+    Pipeline,
+    PrecisionName,
+    Sequences,
+    StackFile,
+    Tensor,
+    Utilization,
+)
 from planner.plan import check as checked
 from planner.plan import decide
 from planner.plan import plan as plan_stack
 from planner.problems import Mend, Problem, SettingsError, config_command, render
 from planner.rules import RULES, Facts
-from planner.serving_rules import SPLIT_RULES, shape_of
+from planner.serving_rules import SPLIT_RULES
 
 STACK_KEY = "vllm-multinode:deployment"
 API_KEY = "vllm-multinode:apiKey"
@@ -62,26 +82,6 @@ _BARE: dict[str, Any] = {
     "serving": {},
 }
 
-StackFile = Annotated[FilePath | None, typer.Option("--stack-file", help="A Pulumi.<stack>.yaml.")]
-ModelName = Annotated[str | None, typer.Option("--model", help="A model of the catalogue, as kimi-k2.5.")]
-PrecisionName = Annotated[str | None, typer.Option("--precision", help="bf16, fp8, int4 or nvfp4.")]
-GpuName = Annotated[str | None, typer.Option("--gpu", help="Any GPU, as h100-80gb; instead of --instance-type.")]
-Instance = Annotated[str | None, typer.Option("--instance-type", help="GPU instance type, as p5.48xlarge.")]
-GpusPerNode = Annotated[int | None, typer.Option("--gpus-per-node", help="With --gpu.")]
-Nodes = Annotated[int | None, typer.Option("--nodes", help="Number of GPU nodes.")]
-Tensor = Annotated[int | None, typer.Option("--tensor-parallel", help="Chosen by the planner if left out.")]
-Pipeline = Annotated[int | None, typer.Option("--pipeline-parallel", help="Chosen by the planner if left out.")]
-Data = Annotated[int | None, typer.Option("--data-parallel", help="Replicas that share the experts.")]
-Context = Annotated[int | None, typer.Option("--decode-context-parallel", help="Ranks that share the KV cache.")]
-Expert = Annotated[bool, typer.Option("--expert-parallel", help="Whole experts on each rank.")]
-Utilization = Annotated[float | None, typer.Option("--gpu-memory-utilization", help="Share that vLLM takes.")]
-Length = Annotated[int | None, typer.Option("--max-model-len", help="Tokens of prompt and answer.")]
-Sequences = Annotated[int | None, typer.Option("--max-num-seqs", help="Requests running at once.")]
-Batched = Annotated[int | None, typer.Option("--max-num-batched-tokens", help="Tokens of one step.")]
-CacheType = Annotated[str | None, typer.Option("--kv-cache-dtype", help="auto or fp8.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Explain = Annotated[bool, typer.Option("--explain", help="Show each formula with its numbers.")]
-
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 
 
@@ -108,33 +108,28 @@ def fit(
     explain: Explain = False,
 ) -> None:
     """GiB per GPU for each pipeline stage, free KV tokens, and what else would fit."""
-    if stack_file is None:
-        described = _case(
-            Flags(
-                model=model,
-                precision=precision,
-                gpu=gpu,
-                instance_type=instance_type,
-                gpus_per_node=gpus_per_node,
-                nodes=nodes,
-                tensor_parallel=tensor_parallel,
-                pipeline_parallel=pipeline_parallel,
-                data_parallel=data_parallel,
-                decode_context_parallel=decode_context_parallel,
-                expert_parallel=expert_parallel,
-                gpu_memory_utilization=gpu_memory_utilization,
-                max_model_len=max_model_len,
-                max_num_seqs=max_num_seqs,
-                max_num_batched_tokens=max_num_batched_tokens,
-                kv_cache_dtype=kv_cache_dtype,
-            )
-        )
-    else:
-        if (precision, gpu, gpus_per_node, data_parallel, decode_context_parallel) != (None,) * 5 or expert_parallel:
-            _refuse("--stack-file says model, GPUs and parallelism itself: leave it out to describe another case")
-        shape = (model, instance_type, nodes, tensor_parallel, pipeline_parallel)
-        load = (gpu_memory_utilization, max_model_len, max_num_seqs, max_num_batched_tokens, kv_cache_dtype)
-        described = _case_of(_facts(stack_file, (*shape, *load)))
+    flags = Flags(
+        model=model,
+        precision=precision,
+        gpu=gpu,
+        instance_type=instance_type,
+        gpus_per_node=gpus_per_node,
+        nodes=nodes,
+        tensor_parallel=tensor_parallel,
+        pipeline_parallel=pipeline_parallel,
+        data_parallel=data_parallel,
+        decode_context_parallel=decode_context_parallel,
+        expert_parallel=expert_parallel,
+        gpu_memory_utilization=gpu_memory_utilization,
+        max_model_len=max_model_len,
+        max_num_seqs=max_num_seqs,
+        max_num_batched_tokens=max_num_batched_tokens,
+        kv_cache_dtype=kv_cache_dtype,
+    )
+    try:
+        described = case(flags) if stack_file is None else case_of(_facts(stack_file, on_stack_file(flags)))
+    except CaseError as error:
+        _refuse(str(error))
     found = described.fit()
     others = () if found.fits else alternatives(described.model, described.load)
     _print(
@@ -154,12 +149,12 @@ def import_model(
 ) -> None:
     """A checkpoint's config.json as an entry for `model:` in a stack file, and what it amounts to."""
     try:
-        entry = inline_models.entry(repository, _json(config), _json(index) if index else None)
-        model = inline_models.inline(entry)
+        sizes = inline_models.json_object(index) if index else None
+        entry = inline_models.entry(repository, inline_models.json_object(config), sizes)
     except ConfigError as error:
         _refuse(f"{config}: {error}")
     typer.echo(yaml.safe_dump({"model": entry}, sort_keys=False, width=report.WIDTH), nl=False)
-    for line in fit_report.about(model):
+    for line in fit_report.about(inline_models.inline(entry)):
         typer.echo(f"# {line}")
 
 
@@ -204,41 +199,6 @@ def _facts(stack_file: FilePath | None, flags: tuple[object, ...]) -> Facts:
         return checked(raw, (*RULES, *SPLIT_RULES), api_key_given=True, hub_token_given=True)
     except SettingsError as error:
         _refuse(str(error) if stack_file else _in_flags(error.problems))
-
-
-def _case(flags: Flags) -> Case:
-    try:
-        return case(flags)
-    except CaseError as error:
-        _refuse(str(error))
-
-
-def _case_of(facts: Facts) -> Case:
-    """The case that a stack file describes."""
-    shape, kind = shape_of(facts), facts.instance
-    if shape is None or kind.gpu is None:
-        _refuse("gpuNodes.count is 0: a paused stack serves nothing, so there is nothing to fit (try --nodes 2)")
-    return Case(
-        model=facts.model,
-        gpu=kind.gpu,
-        gpus_per_node=kind.gpus,
-        nodes=facts.settings.gpu_nodes.count,
-        hardware=kind.name,
-        load=Load.of(facts.settings.serving),
-        shape=shape,
-    )
-
-
-def _json(file: FilePath) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        _refuse(f"{file}: {error.strerror}")
-    except ValueError as error:
-        _refuse(f"{file} is no JSON: {error}")
-    if not isinstance(content, dict):
-        _refuse(f"{file}: one JSON object is expected")
-    return content
 
 
 def _in_flags(problems: tuple[Problem, ...]) -> str:

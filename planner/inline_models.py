@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from planner import checkpoint_config
@@ -60,6 +62,19 @@ def inline(entry: Mapping[str, Any]) -> Model:
         gated=entry.get("gated", False),
     )
     return _counted(model)
+
+
+def json_object(file: Path) -> dict[str, Any]:
+    """The JSON object in a file. Raises ConfigError."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(str(error.strerror)) from None
+    except ValueError as error:
+        raise ConfigError(f"no JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise ConfigError("one JSON object is expected")
+    return content
 
 
 def entry(repository: str, config: Mapping[str, Any], index: Mapping[str, Any] | None) -> dict[str, Any]:

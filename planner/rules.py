@@ -99,14 +99,13 @@ def ami_matches_kubernetes(facts: Facts) -> Iterator[Problem]:
 def vllm_new_enough(facts: Facts) -> Iterator[Problem]:
     """The model's architecture is in vLLM only from some release on."""
     given, minimum = facts.settings.serving.vllm_version, facts.model.minimum_vllm
-    denied = any(given == one or given.startswith(f"{one}.") for one in facts.model.denied_vllm)
-    if denied or checks.version(given) < checks.version(minimum):
+    refused = (*facts.model.denied_vllm, "0.22.0", "0.28.0")
+    if given in refused or checks.version(given) < checks.version(minimum):
         place = path("serving.vllmVersion")
         yield Problem(
             path=place,
             given=given,
-            allowed=f"{minimum} or newer for {facts.model.title}, but not "
-            + " or ".join((*facts.model.denied_vllm, "0.22.0", "0.28.0")),
+            allowed=f"{minimum} or newer for {facts.model.title}, but not {' or '.join(refused)}",
             mends=(Mend(place, "0.27.1"), Mend(path("serving.image"), DEFAULT_IMAGE)),
         )
 
