@@ -2,6 +2,7 @@
 
 import pulumi
 from pulumi import ResourceOptions
+from pulumi.runtime import get_config
 from pulumi_aws.provider import Provider
 
 from components.cluster import Cluster, ClusterArgs
@@ -20,8 +21,10 @@ from planner import SettingsError, plan, report
 
 config = pulumi.Config()
 api_key, hub_token = config.get_secret("apiKey"), config.get_secret("huggingFaceToken")
+# vLLM takes an empty key for none: the API would be open to everybody.
+key_given = bool((get_config(config.full_key("apiKey")) or "").strip())
 try:
-    planned = plan(config.get_object("deployment") or {}, api_key_given=api_key is not None)
+    planned = plan(config.get_object("deployment") or {}, api_key_given=key_given)
 except SettingsError as error:
     raise pulumi.RunError(str(error)) from None
 pulumi.log.info(report.plain_text(report.render(planned)))
@@ -47,6 +50,8 @@ gpu_args = GpuNodesArgs(plan=planned, cluster=cluster, network=network, after=[s
 gpu_nodes = GpuNodes("gpu-nodes", gpu_args, on_aws)
 plugin_args = DevicePluginsArgs(charts=settings.charts, cluster=cluster, nodes=gpu_nodes)
 plugins = DevicePlugins("device-plugins", plugin_args, in_cluster)
-serving_args = ServingArgs(plan=planned, cache=cache, api_key=api_key, after=[operator, gpu_nodes, plugins])
+serving_args = ServingArgs(
+    plan=planned, cache=cache, api_key=api_key if key_given else None, after=[operator, gpu_nodes, plugins]
+)
 serving = Serving("serving", serving_args, in_cluster) if planned.serving else None
 export(planned, cluster, serving)
