@@ -19,6 +19,9 @@ from planner.plan import Plan
 LUSTRE_PORTS = ((988, 988), (1018, 1023))
 """TCP ports of Lustre's network (FSx for Lustre user guide, "File system access control with Amazon VPC")."""
 
+NOMINAL_CAPACITY = "1200Gi"
+"""What volume and claim say, whatever the file system holds: Kubernetes lets no static claim grow, FSx does."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightCacheArgs:
@@ -36,16 +39,14 @@ class WeightCache(ComponentResource):
 
     namespace: Output[str]
     claim_name: Output[str]
-    file_system_id: Output[str]
 
     def __init__(self, name: str, args: WeightCacheArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("vllm-multinode:index:WeightCache", name, None, opts)
         self._name, self._args = name, args
         file_system = self._file_system()
         self.namespace = Output.from_input(args.namespace)
-        self.file_system_id = file_system.id
         self.claim_name = self._claim(file_system).metadata.name
-        self.register_outputs({"fileSystemId": self.file_system_id, "claimName": self.claim_name})
+        self.register_outputs({"fileSystemId": file_system.id, "claimName": self.claim_name})
 
     def _file_system(self) -> fsx.LustreFileSystem:
         settings = self._args.plan.settings.weights
@@ -78,31 +79,49 @@ class WeightCache(ComponentResource):
         )
 
     def _rules(self, group: ec2.SecurityGroup) -> list[Resource]:
-        peers: dict[str, Input[str]] = {"self": group.id, "nodes": self._args.cluster.security_group_id}
+        nodes = self._args.cluster.security_group_id
+        peers: dict[str, Input[str]] = {"self": group.id, "nodes": nodes}
         directions = (("in", vpc.SecurityGroupIngressRule), ("out", vpc.SecurityGroupEgressRule))
-        return [
-            rule(
-                f"{self._name}-lustre-{direction}-{peer}-{first}",
-                security_group_id=group.id,
-                referenced_security_group_id=peer_id,
+        # The servers call their clients back, for example after a failover.
+        back = [
+            vpc.SecurityGroupIngressRule(
+                f"{self._name}-lustre-back-{first}",
+                security_group_id=nodes,
+                referenced_security_group_id=group.id,
                 ip_protocol="tcp",
                 from_port=first,
                 to_port=last,
-                description=f"Lustre, {peer}",
+                description="Lustre, from the file system",
                 opts=ResourceOptions(parent=self),
             )
-            for direction, rule in directions
-            for peer, peer_id in peers.items()
             for first, last in LUSTRE_PORTS
+        ]
+        return [
+            *back,
+            *(
+                rule(
+                    f"{self._name}-lustre-{direction}-{peer}-{first}",
+                    security_group_id=group.id,
+                    referenced_security_group_id=peer_id,
+                    ip_protocol="tcp",
+                    from_port=first,
+                    to_port=last,
+                    description=f"Lustre, {peer}",
+                    opts=ResourceOptions(parent=self),
+                )
+                for direction, rule in directions
+                for peer, peer_id in peers.items()
+                for first, last in LUSTRE_PORTS
+            ),
         ]
 
     def _claim(self, file_system: fsx.LustreFileSystem) -> PersistentVolumeClaim:
-        capacity: dict[str, Input[str]] = {"storage": f"{self._args.plan.settings.weights.capacity_gib}Gi"}
+        # Neither has a name of its own: with a new file system come a new volume and a new claim, then pods that name
+        # it, and the old ones go when nothing mounts them. Fixed names would wait on each other's finalizers.
         volume = PersistentVolume(
             f"{self._name}-volume",
-            metadata={"name": f"{self._args.plan.settings.name}-weights"},
             spec={
-                "capacity": capacity,
+                "capacity": {"storage": NOMINAL_CAPACITY},
                 "access_modes": ["ReadWriteMany"],
                 "persistent_volume_reclaim_policy": "Retain",
                 "storage_class_name": "",
@@ -116,20 +135,16 @@ class WeightCache(ComponentResource):
                     },
                 },
             },
-            # A volume's source cannot be changed, and its name is fixed: a new file system means a new volume.
-            opts=ResourceOptions(parent=self, depends_on=[self._args.csi_driver], delete_before_replace=True),
+            opts=ResourceOptions(parent=self, depends_on=[self._args.csi_driver]),
         )
         return PersistentVolumeClaim(
             f"{self._name}-claim",
-            metadata={
-                "name": f"{self._args.plan.settings.name}-weights",
-                "namespace": self._args.namespace,
-            },
+            metadata={"namespace": self._args.namespace},
             spec={
                 "access_modes": ["ReadWriteMany"],
                 "storage_class_name": "",
                 "volume_name": volume.metadata.name,
-                "resources": {"requests": capacity},
+                "resources": {"requests": {"storage": NOMINAL_CAPACITY}},
             },
-            opts=ResourceOptions(parent=self, delete_before_replace=True),
+            opts=ResourceOptions(parent=self),
         )

@@ -57,6 +57,7 @@ class Registration:
     delete_before_replace: bool
     deleted_with: str
     ignore_changes: tuple[str, ...]
+    replace_on_changes: tuple[str, ...]
     timeouts: Mapping[str, str]
     protect: bool
     retain_on_delete: bool
@@ -118,6 +119,8 @@ class Answers(pulumi_mocks.Mocks):
         state = {**args.inputs, **copy.deepcopy(COMPUTED.get(args.typ, {}))}
         if args.typ == "aws:eks/cluster:Cluster":
             state["vpcConfig"] = {**state["vpcConfig"], "clusterSecurityGroupId": "sg-cluster"}
+        if args.typ.startswith("kubernetes:"):
+            state["metadata"] = {"name": f"{args.name}-0123abc", **args.inputs.get("metadata", {})}
         if args.typ.startswith("aws:"):
             state.setdefault("name", f"{args.name}-0123abc")
             state.setdefault("arn", f"arn:aws:test:::{args.name}")
@@ -190,6 +193,7 @@ def _registration(urn: str, request: Any) -> Registration:
         delete_before_replace=request.deleteBeforeReplace,
         deleted_with=request.deletedWith,
         ignore_changes=tuple(request.ignoreChanges),
+        replace_on_changes=tuple(request.replaceOnChanges),
         timeouts={
             verb: getattr(request.customTimeouts, verb)
             for verb in ("create", "update", "delete")

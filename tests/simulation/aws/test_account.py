@@ -9,8 +9,8 @@ import pytest
 from simulation.aws import faults, invokes
 from simulation.aws.account import Account
 from simulation.aws.errors import AwsError, SimulationError
-from simulation.aws.kubernetes import Nodes
 from simulation.aws.resources import common
+from simulation.control_plane import NodeGroupSpec
 from tests.simulation.aws import world
 from tests.simulation.aws.conftest import RecordedCluster
 
@@ -53,7 +53,7 @@ class TestKubernetes:
         group = account.create(common.NODE_GROUP, "gpu", inputs)
         account.update(group.type, group.id, inputs | {"scalingConfig": {"minSize": 0, "desiredSize": 0, "maxSize": 2}})
         account.delete(group.type, group.id)
-        nodes = Nodes(
+        nodes = NodeGroupSpec(
             name="gpu",
             instance_type="p5.48xlarge",
             count=2,
@@ -89,7 +89,7 @@ class TestKubernetes:
     def test_nodes_of_a_failed_creation_do_not_stay(
         self, account: Account, cluster: RecordedCluster, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def fail(_nodes: Nodes) -> None:
+        def fail(_nodes: NodeGroupSpec) -> None:
             raise TimeoutError
 
         _, subnets = world.cluster(account)
@@ -120,6 +120,16 @@ class TestFaults:
             replace(account, faults=asked).delete(network.type, network.id)
         replace(account, faults=asked).delete(network.type, network.id)
         assert account.store.is_empty()
+
+    def test_a_name_spares_the_others_of_its_type(self, account: Account) -> None:
+        asked = replace(account, faults=faults.parse("ec2:Vpc/second=VpcLimitExceeded:1"))
+        asked.create(common.VPC, "first", {"cidrBlock": "10.0.0.0/16"})
+        with pytest.raises(AwsError, match="VpcLimitExceeded"):
+            asked.create(common.VPC, "second", {"cidrBlock": "10.1.0.0/16"})
+
+    def test_an_unknown_type_is_refused(self) -> None:
+        with pytest.raises(SimulationError, match="no simulated resource type eks:Nope"):
+            faults.parse("eks:Nope=Foo:1")
 
     @pytest.mark.parametrize("text", ["NodeGroup=x:1", "eks:NodeGroup", "eks:NodeGroup=x", "eks:NodeGroup=grow/x:1"])
     def test_unreadable_rules_are_shown_with_an_example(self, text: str) -> None:
