@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner import memory, parallelism
-from planner.hardware import GPU_TYPES, PRICE_REGION, InstanceType
+from planner import memory, parallelism, prices
+from planner.hardware import GPU_TYPES, InstanceType
 from planner.memory import Fit, Load
 from planner.models import Model
 
@@ -30,7 +30,7 @@ class Alternative:
     def __str__(self) -> str:
         """One line for a message."""
         usd = self.usd_per_hour
-        cost = "price unknown" if usd is None else f"{usd:.2f} USD/h in {PRICE_REGION}"
+        cost = "price unknown" if usd is None else f"{usd:.2f} USD/h in {prices.REGION}"
         split = f"TP {self.fit.tensor_parallel} x PP {self.fit.pipeline_parallel}"
         return f"{self.nodes} x {self.instance.name}, {split}, {self.fit.kv_tokens:,} KV tokens, {cost}"
 

@@ -18,15 +18,17 @@ import yaml
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from planner import report
+from planner import report, report_fit, report_price
 from planner.alternatives import alternatives
 from planner.memory import Load
 from planner.plan import check as checked
 from planner.plan import decide
 from planner.plan import plan as plan_stack
+from planner.price_rules import PRICE_RULES
 from planner.problems import Mend, Problem, SettingsError, config_command, render
 from planner.rules import RULES, Facts
 from planner.serving_rules import SPLIT_RULES, fit_of
+from planner.tables import WIDTH
 
 STACK_KEY = "vllm-multinode:deployment"
 API_KEY = "vllm-multinode:apiKey"
@@ -100,11 +102,11 @@ def fit(
         "model": facts.model.name,
         "instance_type": facts.instance.name,
         "nodes": facts.settings.gpu_nodes.count,
-        **report.fit_data(found),
-        "alternatives": [report.alternative_data(item) for item in others],
+        **report_fit.fit_data(found),
+        "alternatives": [report_fit.alternative_data(item) for item in others],
     }
-    title = report.heading(facts.model, facts.instance, facts.settings.gpu_nodes.count)
-    tables = (Text(title), *report.render_fit(found), *(report.render_alternatives(others) if others else ()))
+    title = report_fit.heading(facts.model, facts.instance, facts.settings.gpu_nodes.count)
+    tables = (Text(title), *report_fit.render_fit(found), *(report_fit.render_alternatives(others) if others else ()))
     _print(data, tables, as_json=as_json)
     if not found.fits:
         raise typer.Exit(DOES_NOT_FIT)
@@ -120,7 +122,7 @@ def price(
 ) -> None:
     """The whole stack by the hour, part by part, with the source and date of each price."""
     bill = decide(_facts(stack_file, (model, instance_type, nodes))).price
-    _print(report.price_data(bill), report.render_price(bill), as_json=as_json)
+    _print(report_price.price_data(bill), report_price.render_price(bill), as_json=as_json)
 
 
 @app.command()
@@ -148,7 +150,7 @@ def _facts(stack_file: FilePath | None, flags: tuple[object, ...]) -> Facts:
                 target = target.setdefault(section, {})
             target[key] = value
     try:
-        return checked(raw, (*RULES, *SPLIT_RULES), api_key_given=True)
+        return checked(raw, (*RULES, *SPLIT_RULES, *PRICE_RULES), api_key_given=True)
     except SettingsError as error:
         _refuse(str(error) if stack_file else _in_flags(error.problems))
 
@@ -183,7 +185,7 @@ def _print(data: Mapping[str, object], tables: tuple[RenderableType, ...], *, as
     if as_json:
         typer.echo(json.dumps(data, indent=2))
     else:
-        Console(width=None if sys.stdout.isatty() else report.WIDTH, highlight=False).print(*tables, sep="\n")
+        Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False).print(*tables, sep="\n")
 
 
 def _refuse(message: str) -> NoReturn:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner import pricing, schema, vllm, weights
+from planner import schema, vllm, weights
 from planner.checks import version
-from planner.hardware import SYSTEM_TYPES, InstanceType
+from planner.hardware import InstanceType
 from planner.memory import Fit
 from planner.models import Model
 from planner.parallelism import Parallelism
+from planner.price_rules import LIMIT_RULES, PRICE_RULES, bill_of
 from planner.pricing import Price
 from planner.problems import SettingsError
 from planner.rules import RULES, Facts, Rule, broken, cache_bytes_per_second, load_seconds
@@ -79,7 +80,8 @@ def plan(raw: Mapping[str, object], *, api_key_given: bool) -> Plan:
 
     Raises SettingsError, whose message names every problem of the file.
     """
-    return decide(check(raw, (*RULES, *SPLIT_RULES, *FIT_RULES), api_key_given=api_key_given))
+    rules = (*RULES, *SPLIT_RULES, *FIT_RULES, *PRICE_RULES, *LIMIT_RULES)
+    return decide(check(raw, rules, api_key_given=api_key_given))
 
 
 def check(raw: Mapping[str, object], rules: tuple[Rule, ...], *, api_key_given: bool) -> Facts:
@@ -101,7 +103,7 @@ def decide(facts: Facts) -> Plan:
         instance=facts.instance,
         weights=_weights_plan(facts),
         serving=_serving_plan(facts),
-        price=pricing.price(settings, facts.instance, SYSTEM_TYPES[settings.platform.system_nodes.instance_type]),
+        price=bill_of(facts),
     )
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from planner import checks, pricing, vllm, weights
+from planner import checks, vllm, weights
 from planner.hardware import GPU_TYPES, InstanceType
 from planner.models import CATALOGUE, GIB, Model
 from planner.problems import API_KEY, Mend, Path, Problem, touches
@@ -185,16 +185,6 @@ def api_key_or_anonymous(facts: Facts) -> Iterator[Problem]:
         )
 
 
-def prices_are_of_parts(facts: Facts) -> Iterator[Problem]:
-    """A price belongs to a part of the bill."""
-    for name, usd in facts.settings.prices.items():
-        if name not in pricing.PART_NAMES:
-            place: Path = ("prices", name)
-            meant = checks.closest(name, pricing.PART_NAMES)
-            mends = (Mend(place, None), *((Mend(("prices", meant), usd),) if meant else ()))
-            yield Problem(path=place, given=usd, allowed=f"a part: {', '.join(pricing.PART_NAMES)}", mends=mends)
-
-
 def load_seconds(facts: Facts) -> float:
     """How long all nodes together take to read the checkpoint from the file system, in seconds."""
     size = weights.checkpoint_bytes(facts.model)
@@ -232,5 +222,4 @@ RULES: tuple[Rule, ...] = (
     _rule(cache_holds_weights, "model", "weights.capacityGib"),
     _rule(load_within_startup, "model", "gpuNodes.count", "weights.capacityGib", "weights.throughputPerTib"),
     _rule(api_key_or_anonymous, "serving.allowAnonymous"),
-    _rule(prices_are_of_parts, "prices"),
 )

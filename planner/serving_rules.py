@@ -91,7 +91,7 @@ def model_fits(facts: Facts) -> Iterator[Problem]:
         given=f"{nodes} x {facts.instance.name}",
         allowed=f"{facts.model.title} does not fit: a GPU needs {needed}, and {fit.budget_gib:.1f} GiB of "
         f"its {fit.usable_gib:.1f} may be used. The cheapest that fit (GPU nodes alone):\n{cheapest}",
-        mends=_mends(facts, found),
+        mends=hardware_mends(facts, found),
     )
 
 
@@ -143,7 +143,7 @@ def operator_restarts_after_start(facts: Facts) -> Iterator[Problem]:
         )
 
 
-def _mends(facts: Facts, found: tuple[Alternative, ...]) -> tuple[Mend, ...]:
+def hardware_mends(facts: Facts, found: tuple[Alternative, ...]) -> tuple[Mend, ...]:
     """More nodes of the same type if that helps, else the cheapest alternative."""
     same = [item for item in found if item.instance is facts.instance]
     chosen = next(iter((*same, *found)), None)
@@ -163,7 +163,7 @@ def _mends(facts: Facts, found: tuple[Alternative, ...]) -> tuple[Mend, ...]:
 
 
 _SPLIT: tuple[Path, ...] = (path("model"), path("gpuNodes"), TENSOR, PIPELINE)
-_MEMORY: tuple[Path, ...] = (
+MEMORY_READS: tuple[Path, ...] = (
     *_SPLIT,
     LENGTH,
     path("serving.maxNumSeqs"),
@@ -177,4 +177,4 @@ SPLIT_RULES: tuple[Rule, ...] = (
     Rule(operator_restarts_after_start, (path("charts.leaderWorkerSet.version"),)),
     Rule(batch_holds_sequences, (path("serving.maxNumBatchedTokens"), path("serving.maxNumSeqs"))),
 )
-FIT_RULES: tuple[Rule, ...] = (Rule(model_fits, _MEMORY), Rule(length_fits_cache, _MEMORY))
+FIT_RULES: tuple[Rule, ...] = (Rule(model_fits, MEMORY_READS), Rule(length_fits_cache, MEMORY_READS))

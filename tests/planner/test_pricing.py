@@ -36,7 +36,7 @@ def test_an_unconfirmed_price_is_unknown_and_makes_the_bill_incomplete(raw: dict
 
 
 def test_a_price_in_the_stack_file_replaces_a_part(raw: dict[str, Any]) -> None:
-    raw["prices"] = {"gpuNodes": 40.0, "weightCache": 0.6, "logs": 0.05}
+    raw["prices"] = {"gpuNodes": 40.0, "weightCache": 0.6, "natTraffic": 0.1, "logs": 0.05}
     price = bill(raw)
     assert part(price, "gpuNodes").per_hour == pytest.approx(80.0)
     assert part(price, "weightCache").per_hour == pytest.approx(2400 * 0.6 / 730)

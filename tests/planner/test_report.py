@@ -30,7 +30,7 @@ def test_the_text_shows_memory_by_stage_kv_tokens_and_price_by_part(raw: dict[st
 
 
 def test_a_complete_bill_is_no_lower_bound(raw: dict[str, Any]) -> None:
-    raw["prices"] = {"weightCache": 0.6, "logs": 0.05}
+    raw["prices"] = {"weightCache": 0.6, "natTraffic": 0.1, "logs": 0.05}
     assert "at least" not in text(raw)
 
 

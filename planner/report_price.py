@@ -1,0 +1,141 @@
+"""The bill and the way to the first token: tables, formulas and data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from planner.prices import STALE_AFTER_DAYS
+from planner.pricing import HOURS_PER_MONTH, Price, PricePart
+from planner.tables import table
+from planner.timeline import FirstToken
+
+OLD = "*"
+
+
+def render_price(price: Price) -> tuple[RenderableType, ...]:
+    """The bill by part, its total, and where the prices come from."""
+    made = table("part", "what", "quantity", "unit price", "USD/h", "USD/month", left=2)
+    for part in price.parts:
+        old = OLD if part.stale and part.unit_price is not None else " "
+        unit = "unknown" if part.unit_price is None else f"{part.unit_price:g}"
+        hour = "unknown" if part.per_hour is None else f"{part.per_hour:.2f}"
+        month = "unknown" if part.per_hour is None else f"{part.per_hour * HOURS_PER_MONTH:,.2f}"
+        made.add_row(part.name, part.title, f"{part.quantity:g} {part.unit}", f"{unit}{old}", hour, month)
+    sources = "\n".join(dict.fromkeys(_source(part) for part in price.parts))
+    return Text("Price by part"), made, Text(f"Total: {total(price)}\n\n{sources}{_age(price)}")
+
+
+def render_first_token(found: FirstToken) -> tuple[RenderableType, ...]:
+    """The phases of a first `up`, what each costs, and their sum."""
+    made = table("until first token", "GPU nodes", "minutes", "USD", left=2)
+    for phase in found.phases:
+        paid = "paid" if phase.gpus_paid else "not there yet"
+        made.add_row(phase.name, paid, f"{phase.seconds / 60:.0f}", f"{phase.usd:.2f}")
+    if found.download_gb:
+        usd = "unknown" if found.download_usd is None else f"{found.download_usd:.2f}"
+        made.add_row("weights through NAT, once", "", f"{found.download_gb:.0f} GB", usd)
+    least = "" if found.complete else "at least "
+    sentence = f"First token after about {found.seconds / 60:.0f} min and {least}{found.usd:.2f} USD."
+    if found.overlap_usd:
+        sentence += f" GPU nodes started beside the staging would add {found.overlap_usd:.2f} USD."
+    return made, Text(sentence)
+
+
+def total(price: Price) -> str:
+    """The sum by the hour; "at least" where a part's price is unknown."""
+    hour, month = f"{price.total_per_hour:.2f} USD per hour", f"{price.total_per_month:,.0f} USD per month of 730 h"
+    return f"{'' if price.complete else 'at least '}{hour}, {month}"
+
+
+def explain_price(price: Price) -> Iterator[str]:
+    """Each figure of the bill as a formula with its numbers."""
+    for part in price.parts:
+        yield f"{part.name}: {_formula(part)}"
+    known = [f"{part.per_hour:.4f}" for part in price.parts if part.per_hour is not None]
+    unknown = f"; unknown: {', '.join(price.unknown)}" if price.unknown else ""
+    yield f"total: {' + '.join(known) or '0'} = {price.total_per_hour:.4f} USD/h{unknown}"
+    yield f"month: {price.total_per_hour:.4f} USD/h x {HOURS_PER_MONTH} h = {price.total_per_month:.2f} USD"
+
+
+def explain_first_token(found: FirstToken) -> Iterator[str]:
+    """Each phase as a formula with its numbers, and where its length comes from."""
+    for phase in found.phases:
+        hours = f"{phase.seconds:.0f} s / 3600"
+        yield f"{phase.name}: {hours} x {phase.usd_per_hour:.2f} USD/h = {phase.usd:.2f} USD; {phase.source}"
+    if found.download_usd:
+        rate = found.download_usd / found.download_gb
+        yield f"weights through NAT: {found.download_gb:.1f} GB x {rate:g} USD/GB = {found.download_usd:.2f} USD"
+    yield f"until first token: {found.seconds:.0f} s, {found.usd:.2f} USD{'' if found.complete else ' at least'}"
+
+
+def price_data(price: Price) -> dict[str, object]:
+    """The bill for programs: USD; an unknown price is None."""
+    return {
+        "total_per_hour": round(price.total_per_hour, 4),
+        "total_per_month": round(price.total_per_month, 2),
+        "complete": price.complete,
+        "parts": [
+            {
+                "name": part.name,
+                "title": part.title,
+                "quantity": part.quantity,
+                "unit": part.unit,
+                "unit_price": part.unit_price,
+                "per_hour": None if part.per_hour is None else round(part.per_hour, 4),
+                "per_month": None if part.per_hour is None else round(part.per_hour * HOURS_PER_MONTH, 2),
+                "source": part.source,
+                "date": part.date,
+                "older_than_90_days": part.stale,
+            }
+            for part in price.parts
+        ],
+    }
+
+
+def first_token_data(found: FirstToken) -> dict[str, object]:
+    """The way to the first token for programs: seconds and USD."""
+    return {
+        "seconds": round(found.seconds),
+        "usd": round(found.usd, 2),
+        "complete": found.complete,
+        "phases": [
+            {
+                "name": phase.name,
+                "seconds": round(phase.seconds),
+                "usd": round(phase.usd, 2),
+                "gpu_nodes_paid": phase.gpus_paid,
+                "source": phase.source,
+            }
+            for phase in found.phases
+        ],
+        "download_gb": round(found.download_gb, 1),
+        "download_usd": None if found.download_usd is None else round(found.download_usd, 2),
+        "overlap_usd": None if found.overlap_usd is None else round(found.overlap_usd, 2),
+    }
+
+
+def _formula(part: PricePart) -> str:
+    if part.per_hour is None:
+        return f"{part.quantity:g} {part.unit} x unknown; {part.source}"
+    hours = f" / {HOURS_PER_MONTH} h" if part.unit == "GB-month" else ""
+    product = f"{part.quantity:g} {part.unit} x {part.unit_price:g} USD{hours} = {part.per_hour:.4f} USD/h"
+    dated = f", {part.date}" if part.date else ""
+    return f"{product}; {part.source}{dated}"
+
+
+def _source(part: PricePart) -> str:
+    dated = f" ({part.date}{OLD if part.stale else ''})" if part.date else ""
+    return f"{part.name}: {part.source}{dated}"
+
+
+def _age(price: Price) -> str:
+    """A hint where a price of the bill is old."""
+    if not any(part.stale for part in price.parts):
+        return ""
+    return (
+        f"\n{OLD} older than {STALE_AFTER_DAYS} days: `python -m planner price --refresh` "
+        "reads the AWS Price List of today"
+    )
