@@ -47,7 +47,7 @@ def study(model: Model, instance: InstanceType, nodes: int, load: Load) -> Fit |
         return None
     first = None
     for shape in parallelism.legal(model, instance.gpus, nodes):
-        fit = memory.fit(model, instance.gpu.usable_gib, shape.tensor, shape.pipeline, load)
+        fit = memory.fit(model, instance.gpu, shape, load)
         if fit.fits:
             return fit
         first = first or fit

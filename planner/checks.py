@@ -7,8 +7,8 @@ import ipaddress
 import re
 from collections.abc import Iterable
 
+from planner.catalogue import CATALOGUE
 from planner.hardware import GPU_TYPES, SYSTEM_TYPES
-from planner.models import CATALOGUE
 
 # Releases that do not serve: a Ray rank bug (vllm-project/vllm#41287), a crash while Kimi loads (#42426), and
 # a hang at start over two nodes (#53894).
@@ -18,6 +18,8 @@ FSX_STEP_GIB = 2400
 LONGEST_NAME = 51
 # The largest block that one organisation holds: anything wider is the internet.
 WIDEST_ACCESS = 8
+# Below this likeness a suggestion would only confuse: difflib's own threshold.
+CLOSE_ENOUGH = 0.6
 
 
 class NotAllowedError(ValueError):
@@ -30,9 +32,10 @@ class NotAllowedError(ValueError):
 
 
 def closest(value: str, choices: Iterable[str]) -> str | None:
-    """The choice that looks most like `value`, if any does."""
-    found = difflib.get_close_matches(value, list(choices), n=1)
-    return found[0] if found else None
+    """The choice that looks most like `value`, if any does; of equally like ones the first."""
+    ranked = {choice: difflib.SequenceMatcher(None, value, choice).ratio() for choice in choices}
+    found = max(ranked, key=lambda choice: ranked[choice], default=None)
+    return found if found is not None and ranked[found] >= CLOSE_ENOUGH else None
 
 
 def deployment_name(value: str) -> str:

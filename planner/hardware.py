@@ -17,6 +17,12 @@ class Gpu:
     name: str
     memory_mib: int
     usable_gib: float
+    compute_capability: tuple[int, int]
+
+    @property
+    def key(self) -> str:
+        """What flags call it, as h100-80gb."""
+        return self.name.lower().replace(" gb", "gb").replace(" ", "-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,15 +66,34 @@ class InstanceType:
         return prices.on_demand(self.name)
 
 
-A100_40 = Gpu(name="A100 40 GB", memory_mib=40_960, usable_gib=39.39)
-A100_80 = Gpu(name="A100 80 GB", memory_mib=81_920, usable_gib=79.25)
-H100 = Gpu(name="H100 80 GB", memory_mib=81_920, usable_gib=79.65)
-H200 = Gpu(name="H200 141 GB", memory_mib=144_384, usable_gib=139.80)
-B200 = Gpu(name="B200 180 GB", memory_mib=183_359, usable_gib=178.35)
-B300 = Gpu(name="B300 270 GB", memory_mib=275_040, usable_gib=267.6)
-L40S = Gpu(name="L40S 48 GB", memory_mib=45_776, usable_gib=44.39)
-L4 = Gpu(name="L4 24 GB", memory_mib=22_888, usable_gib=22.03)
-RTX_PRO_6000 = Gpu(name="RTX PRO 6000 96 GB", memory_mib=98_304, usable_gib=94.97)
+# name, MiB, usable GiB, compute capability. Usable memory from start-up logs, except where the note says otherwise.
+_GPU_ROWS: tuple[tuple[str, int, float, tuple[int, int]], ...] = (
+    ("A10 24 GB", 23_028, 22.07, (8, 6)),
+    ("L4 24 GB", 22_888, 22.03, (8, 9)),
+    ("A100 40 GB", 40_960, 39.39, (8, 0)),
+    ("L40S 48 GB", 45_776, 44.39, (8, 9)),
+    ("A100 80 GB", 81_920, 79.25, (8, 0)),
+    ("H100 80 GB", 81_920, 79.65, (9, 0)),
+    ("H100 NVL 94 GB", 95_830, 93.10, (9, 0)),
+    ("RTX PRO 6000 96 GB", 98_304, 94.97, (12, 0)),
+    ("H20 96 GB", 98_304, 95.0, (9, 0)),
+    ("H20 141 GB", 144_384, 139.72, (9, 0)),
+    ("H200 141 GB", 144_384, 139.80, (9, 0)),
+    ("H200 NVL 141 GB", 144_384, 140.40, (9, 0)),
+    ("B200 180 GB", 183_359, 178.35, (10, 0)),
+    ("B300 270 GB", 275_040, 267.6, (10, 3)),
+)
+GPUS: dict[str, Gpu] = {
+    gpu.key: gpu
+    for gpu in (
+        Gpu(name=name, memory_mib=mib, usable_gib=gib, compute_capability=capability)
+        for name, mib, gib, capability in _GPU_ROWS
+    )
+}
+A100_40, A100_80 = GPUS["a100-40gb"], GPUS["a100-80gb"]
+H100, H200 = GPUS["h100-80gb"], GPUS["h200-141gb"]
+B200, B300 = GPUS["b200-180gb"], GPUS["b300-270gb"]
+L40S, L4, RTX_PRO_6000 = GPUS["l40s-48gb"], GPUS["l4-24gb"], GPUS["rtx-pro-6000-96gb"]
 
 P5_ALLOCATABLE = Allocatable(
     cpu_millis=191_450,
@@ -80,7 +105,7 @@ P5_ALLOCATABLE = Allocatable(
 )
 
 # name, GPU, GPUs, vCPUs, RAM GiB, NVMe GB, Gb/s, network cards, interfaces per card, EFA, max pods
-_GPU_ROWS: tuple[tuple[str, Gpu, int, int, int, int, float, int, int, int, int], ...] = (
+_TYPE_ROWS: tuple[tuple[str, Gpu, int, int, int, int, float, int, int, int, int], ...] = (
     ("p5.48xlarge", H100, 8, 192, 2048, 30_400, 3200, 32, 2, 32, 100),
     ("p5e.48xlarge", H200, 8, 192, 2048, 30_400, 3200, 32, 2, 32, 100),
     ("p5en.48xlarge", H200, 8, 192, 2048, 30_400, 3200, 16, 4, 16, 198),
@@ -112,7 +137,7 @@ _GPU_TYPES = tuple(
         max_pods=pods,
         allocatable=P5_ALLOCATABLE if name == "p5.48xlarge" else None,
     )
-    for name, gpu, gpus, vcpus, memory_gib, nvme_gb, gbps, cards, interfaces, efa, pods in _GPU_ROWS
+    for name, gpu, gpus, vcpus, memory_gib, nvme_gb, gbps, cards, interfaces, efa, pods in _TYPE_ROWS
 )
 
 # CPU types with 16 to 32 vCPUs and enough network to stage a checkpoint.

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planner.hardware import Gpu
+from planner.kv_cache import CacheLayout, layout
 from planner.models import BF16_BYTES, GIB, Model
+from planner.parallelism import Parallelism
 from planner.settings import Serving
 from planner.weights import layers_per_stage, stage_bytes
 
@@ -40,6 +43,12 @@ class Load:
     max_model_len: int
     max_num_seqs: int
     max_num_batched_tokens: int
+    kv_cache_dtype: str = "auto"
+
+    @property
+    def kv_value_bytes(self) -> int:
+        """Bytes of a cached value: bf16 unless told otherwise."""
+        return 1 if self.kv_cache_dtype.startswith("fp8") else 2
 
     @classmethod
     def of(cls, serving: Serving) -> Load:
@@ -49,6 +58,7 @@ class Load:
             max_model_len=serving.max_model_len,
             max_num_seqs=serving.max_num_seqs,
             max_num_batched_tokens=serving.max_num_batched_tokens,
+            kv_cache_dtype=serving.kv_cache_dtype,
         )
 
 
@@ -70,7 +80,8 @@ class StageFit:
     weights_gib: float
     overhead: tuple[OverheadTerm, ...]
     kv_gib: float
-    kv_bytes_per_token: float
+    cache: CacheLayout
+    max_model_len: int
 
     @property
     def overhead_gib(self) -> float:
@@ -79,20 +90,34 @@ class StageFit:
 
     @property
     def kv_tokens(self) -> int:
-        """Tokens whose KV this stage can hold."""
-        return max(0, int(self.kv_gib * GIB / self.kv_bytes_per_token))
+        """Tokens that this stage can hold of requests of full length."""
+        return self.cache.tokens(self.kv_gib * GIB, self.max_model_len)
+
+    @property
+    def requests(self) -> float:
+        """Requests of full length that this stage can hold."""
+        return self.cache.requests(self.kv_gib * GIB, self.max_model_len)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """A model on GPUs of `usable_gib` each, of which vLLM takes `budget_gib`."""
+    """A model on GPUs of `usable_gib` each, of which vLLM takes `budget_gib`. Tokens are those of one replica."""
 
-    tensor_parallel: int
-    pipeline_parallel: int
+    shape: Parallelism
     usable_gib: float
     budget_gib: float
     stages: tuple[StageFit, ...]
     max_model_len: int
+
+    @property
+    def tensor_parallel(self) -> int:
+        """Ranks that share each layer."""
+        return self.shape.tensor
+
+    @property
+    def pipeline_parallel(self) -> int:
+        """Stages that share the layers."""
+        return self.shape.pipeline
 
     @property
     def kv_tokens(self) -> int:
@@ -107,38 +132,39 @@ class Fit:
     @property
     def fits(self) -> bool:
         """Whether one request of full length fits; vLLM refuses to start otherwise."""
-        return self.loads and self.kv_tokens >= self.max_model_len
+        return self.loads and self.concurrent_requests >= 1
 
     @property
     def concurrent_requests(self) -> float:
         """Requests of full length that fit at once."""
-        return self.kv_tokens / self.max_model_len
+        return min(stage.requests for stage in self.stages)
 
 
-def fit(model: Model, usable_gib: float, tensor_parallel: int, pipeline_parallel: int, load: Load) -> Fit:
-    """Compute the fit on GPUs that offer `usable_gib` each."""
-    budget = usable_gib * load.gpu_memory_utilization
-    counts = layers_per_stage(model.architecture.layers, pipeline_parallel)
-    weights = stage_bytes(model, tensor_parallel, pipeline_parallel)
-    kv_values = model.architecture.attention.kv_values_per_token(tensor_parallel)
+def fit(model: Model, gpu: Gpu, shape: Parallelism, load: Load) -> Fit:
+    """Compute the fit on GPUs of one kind."""
+    budget = gpu.usable_gib * load.gpu_memory_utilization
+    counts = layers_per_stage(model.architecture.layers, shape.pipeline)
+    weights = stage_bytes(model, shape, gpu)
     stages = []
-    for stage, (layers, weight_bytes) in enumerate(zip(counts, weights, strict=True)):
-        terms = _overhead(model, stage, layers, tensor_parallel, pipeline_parallel, load)
+    first = 0
+    for stage, (count, weight_bytes) in enumerate(zip(counts, weights, strict=True)):
+        terms = _overhead(model, stage, count, shape, load)
         weights_gib = weight_bytes / GIB
         stages.append(
             StageFit(
                 stage=stage,
-                layers=layers,
+                layers=count,
                 weights_gib=weights_gib,
                 overhead=terms,
                 kv_gib=budget - weights_gib - sum(term.gib for term in terms),
-                kv_bytes_per_token=layers * kv_values * BF16_BYTES,
+                cache=layout(model.architecture, range(first, first + count), shape, load.kv_value_bytes),
+                max_model_len=load.max_model_len,
             )
         )
+        first += count
     return Fit(
-        tensor_parallel=tensor_parallel,
-        pipeline_parallel=pipeline_parallel,
-        usable_gib=usable_gib,
+        shape=shape,
+        usable_gib=gpu.usable_gib,
         budget_gib=budget,
         stages=tuple(stages),
         max_model_len=load.max_model_len,
@@ -152,11 +178,10 @@ def captured_batch_sizes(max_num_seqs: int) -> int:
     return sum(1 for size in sizes if size <= largest)
 
 
-def _overhead(
-    model: Model, stage: int, layers: int, tensor_parallel: int, pipeline_parallel: int, load: Load
-) -> tuple[OverheadTerm, ...]:
+def _overhead(model: Model, stage: int, layers: int, shape: Parallelism, load: Load) -> tuple[OverheadTerm, ...]:
     """The terms of one stage; those that are zero are left out."""
     sizes = captured_batch_sizes(load.max_num_seqs)
+    tensor_parallel, pipeline_parallel = shape.tensor, shape.pipeline
     last = stage == pipeline_parallel - 1
     workspace = model.architecture.attention.prefill_workspace_values(
         min(MLA_WORKSPACE_TOKENS, 8 * load.max_model_len), tensor_parallel

@@ -1,88 +1,17 @@
-"""The catalogue of models: what a checkpoint is made of, and what vLLM must be told to serve it.
+"""What a checkpoint is made of, and what vLLM must be told to serve it: the shape of a catalogue entry.
 
-Weights are computed from the architecture and held against the published size of the checkpoint, so that the
-share of one tensor-parallel rank can be computed too. One model is one entry; nothing else in the planner
-names a model.
+Weights are computed from the architecture, so that the share of one rank can be computed too; tests hold the sum
+against the published size. The entries stand in `planner/catalogue/`; nothing else in the planner names a model.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planner.attention import Attention, GatedDeltaNet
+
 GIB = 1024**3
 BF16_BYTES = 2.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MultiHeadLatentAttention:
-    """MLA (DeepSeek-V3): one compressed KV vector per token and layer, whole on every rank."""
-
-    heads: int
-    q_lora_rank: int
-    kv_lora_rank: int
-    qk_nope_head_dim: int
-    qk_rope_head_dim: int
-    v_head_dim: int
-
-    def replicated_parameters(self, hidden: int) -> int:
-        """The down projections of query and KV: vLLM keeps them whole on every rank."""
-        return hidden * (self.q_lora_rank + self.kv_lora_rank + self.qk_rope_head_dim)
-
-    def sharded_parameters(self, hidden: int) -> int:
-        """The projections that are split by head."""
-        query = self.q_lora_rank * self.heads * (self.qk_nope_head_dim + self.qk_rope_head_dim)
-        return query + self._kv_up() + self.heads * self.v_head_dim * hidden
-
-    def runtime_copies(self) -> int:
-        """Parameters that vLLM stores a second time: the KV up projection, transposed for decoding."""
-        return self._kv_up()
-
-    def kv_values_per_token(self, tensor_parallel: int) -> int:  # noqa: ARG002 (same on every rank)
-        """KV values of one token in one layer on one rank."""
-        return self.kv_lora_rank + self.qk_rope_head_dim
-
-    def prefill_workspace_values(self, tokens: int, tensor_parallel: int) -> int:
-        """Values that vLLM expands from the compressed cache while it prefills over a long context.
-
-        The up projection's output (keys and values), and the keys once more with their rotary part joined on.
-        """
-        per_head = 2 * self.qk_nope_head_dim + self.v_head_dim + self.qk_rope_head_dim
-        return tokens * (self.heads // tensor_parallel) * per_head
-
-    def _kv_up(self) -> int:
-        return self.kv_lora_rank * self.heads * (self.qk_nope_head_dim + self.v_head_dim)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupedQueryAttention:
-    """GQA: KV heads are split over the ranks, and repeated once there are more ranks than KV heads."""
-
-    heads: int
-    kv_heads: int
-    head_dim: int
-
-    def replicated_parameters(self, hidden: int) -> int:  # noqa: ARG002 (nothing is replicated)
-        """GQA has no projection that every rank keeps whole."""
-        return 0
-
-    def sharded_parameters(self, hidden: int) -> int:
-        """Query, key, value and output projections, split by head."""
-        return hidden * self.head_dim * (2 * self.heads + 2 * self.kv_heads)
-
-    def runtime_copies(self) -> int:
-        """GQA stores nothing twice."""
-        return 0
-
-    def kv_values_per_token(self, tensor_parallel: int) -> int:
-        """KV values of one token in one layer on one rank."""
-        return 2 * max(1, self.kv_heads // tensor_parallel) * self.head_dim
-
-    def prefill_workspace_values(self, tokens: int, tensor_parallel: int) -> int:  # noqa: ARG002 (reads in place)
-        """GQA prefills straight from the cache."""
-        return 0
-
-
-Attention = MultiHeadLatentAttention | GroupedQueryAttention
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +22,7 @@ class Experts:
     active: int
     shared: int
     intermediate: int
-    dense_layers: int
+    dense_layers: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,18 +35,23 @@ class VisionTower:
     patch: int
     position_table: int
     merged_patches: int
+    frames: int = 1
 
     def parameters(self, text_hidden: int) -> int:
         """Encoder layers, patch embedding, position table, and the two-layer projector to the text width."""
         layer = 4 * self.hidden**2 + 2 * self.hidden * self.intermediate
-        embedding = 3 * self.patch**2 * self.hidden + self.position_table * self.hidden
+        embedding = 3 * self.frames * self.patch**2 * self.hidden + self.position_table * self.hidden
         merged = self.merged_patches * self.hidden
         return self.layers * layer + embedding + merged * (merged + text_hidden)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """What in a checkpoint's config.json decides memory. `intermediate` is that of a dense layer."""
+    """What in a checkpoint's config.json decides memory. `intermediate` is that of a dense layer.
+
+    With `linear_attention`, only every `full_attention_every`-th layer has `attention` and a cache that grows.
+    `draft_layers` (multi-token prediction) lie in the checkpoint; vLLM loads them for speculation alone.
+    """
 
     layers: int
     hidden: int
@@ -126,78 +60,91 @@ class Architecture:
     attention: Attention
     experts: Experts | None = None
     vision: VisionTower | None = None
+    linear_attention: GatedDeltaNet | None = None
+    full_attention_every: int = 1
+    draft_layers: int = 0
+    tied_embeddings: bool = False
+
+    def is_linear(self, layer: int) -> bool:
+        """Whether layer number `layer` (from 0) keeps a state of constant size instead of a KV cache."""
+        return self.linear_attention is not None and (layer + 1) % self.full_attention_every != 0
+
+    @property
+    def kind(self) -> str:
+        """The class of architecture, in words."""
+        mixture = "MoE" if self.experts else "dense"
+        vision = " VLM" if self.vision else ""
+        return f"{mixture}{vision}{', hybrid linear attention' if self.linear_attention else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Precision:
+    """How a checkpoint stores its weights, in bytes per parameter, scales included.
+
+    `expert_bytes` are those of the routed experts, `linear_bytes` those of attention, dense layers and shared
+    experts; all else is bf16. A rank's share of a width must be a multiple of `unit`, the size of one block of
+    scales.
+    """
+
+    name: str
+    title: str
+    expert_bytes: float
+    linear_bytes: float
+    unit: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where figures come from, and when it was read."""
+
+    figures: str
+    where: str
+    date: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """One checkpoint. `checkpoint_bytes` is the published size that the computed one is held against.
+    """One checkpoint; `family` is the name of the checkpoint that other precisions are made of.
 
-    Bytes per parameter: `expert_bytes` of the routed experts (4-bit values with a bf16 scale per group of 32
-    make 0.5625), `linear_bytes` of attention, dense layers and shared experts; all else is bf16.
+    `checkpoint_bytes` is the published size that the computed one is held against, None where nobody publishes
+    one. `denied_vllm` are releases that do not serve this model, beside those that serve none. `corrections`
+    say what common descriptions of the model get wrong.
     """
 
-    name: str
     repository: str
     title: str
-    precision: str
+    family: str
+    weights: Precision
     architecture: Architecture
-    expert_bytes: float
-    linear_bytes: float
-    checkpoint_bytes: int
     total_parameters: float
     active_parameters: float
     context_tokens: int
     minimum_vllm: str
-    flags: tuple[str, ...]
     licence: str
-    gated: bool
-    source: str
+    sources: tuple[Source, ...]
+    checkpoint_bytes: int | None = None
+    denied_vllm: tuple[str, ...] = ()
+    required_flags: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    tool_call_parser: str | None = None
+    reasoning_parser: str | None = None
+    gated: bool = False
+    corrections: tuple[str, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """What the catalogue and stack files call it: the checkpoint's own name in lower case."""
+        return self.repository.rpartition("/")[2].lower()
 
-# No --quantization: the checkpoint's own compressed-tensors configuration says it, and vLLM refuses any
-# other.
-_KIMI_K2_5_FLAGS = (
-    "--trust-remote-code",
-    "--mm-encoder-tp-mode", "data",
-    "--enable-auto-tool-choice",
-    "--tool-call-parser", "kimi_k2",
-    "--reasoning-parser", "kimi_k2",
-)  # fmt: skip
+    @property
+    def precision(self) -> str:
+        """bf16, fp8, int4 or nvfp4."""
+        return self.weights.name
 
-KIMI_K2_5 = Model(
-    name="kimi-k2.5",
-    repository="moonshotai/Kimi-K2.5",
-    title="Kimi-K2.5",
-    precision="int4",
-    architecture=Architecture(
-        layers=61,
-        hidden=7168,
-        vocabulary=163_840,
-        intermediate=18_432,
-        attention=MultiHeadLatentAttention(
-            heads=64,
-            q_lora_rank=1536,
-            kv_lora_rank=512,
-            qk_nope_head_dim=128,
-            qk_rope_head_dim=64,
-            v_head_dim=128,
-        ),
-        experts=Experts(routed=384, active=8, shared=1, intermediate=2048, dense_layers=1),
-        vision=VisionTower(
-            layers=27, hidden=1152, intermediate=4304, patch=14, position_table=64 * 64, merged_patches=4
-        ),
-    ),
-    expert_bytes=0.5 + BF16_BYTES / 32,
-    linear_bytes=BF16_BYTES,
-    checkpoint_bytes=595_150_000_000,
-    total_parameters=1.0e12,
-    active_parameters=32e9,
-    context_tokens=262_144,
-    minimum_vllm="0.19.1",
-    flags=_KIMI_K2_5_FLAGS,
-    licence="kimi-k2.5-license (modified MIT; secondary source)",
-    gated=False,
-    source="vllm-project/recipes Kimi-K2.5.yaml at 8959cf64 (2026-08-21); config.json fixtures",
-)
-
-CATALOGUE: dict[str, Model] = {model.name: model for model in (KIMI_K2_5,)}
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What vLLM must be told. No --quantization: the checkpoint says it, and vLLM refuses any other."""
+        tools = ("--enable-auto-tool-choice", "--tool-call-parser", self.tool_call_parser)
+        reasoning = ("--reasoning-parser", self.reasoning_parser)
+        parsers = (*(tools if self.tool_call_parser else ()), *(reasoning if self.reasoning_parser else ()))
+        return (*self.required_flags, *(flag for flag in parsers if flag))

@@ -10,7 +10,6 @@ from planner.checks import version
 from planner.hardware import InstanceType
 from planner.memory import Fit
 from planner.models import Model
-from planner.parallelism import Parallelism
 from planner.price_rules import LIMIT_RULES, PRICE_RULES, bill_of
 from planner.pricing import Price
 from planner.problems import SettingsError
@@ -131,7 +130,7 @@ def _serving_plan(facts: Facts) -> ServingPlan | None:
     if fit is None:
         return None
     settings = facts.settings
-    shape = Parallelism(fit.tensor_parallel, fit.pipeline_parallel)
+    shape = fit.shape
     leader, worker = vllm.commands(settings, facts.model, shape)
     return ServingPlan(
         nodes=settings.gpu_nodes.count,

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from planner import checks, vllm, weights
+from planner.catalogue import CATALOGUE
 from planner.hardware import GPU_TYPES, InstanceType
-from planner.models import CATALOGUE, GIB, Model
+from planner.models import GIB, Model
 from planner.problems import API_KEY, Mend, Path, Problem, touches
 from planner.settings import Deployment
 

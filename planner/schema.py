@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from planner.catalogue import CATALOGUE
 from planner.checks import NotAllowedError, closest
 from planner.hardware import GPU_TYPES
-from planner.models import CATALOGUE
 from planner.problems import Mend, Path, Problem, dotted, value_at
 from planner.settings import Deployment, Section
 

@@ -27,7 +27,7 @@ def shape_of(facts: Facts) -> Parallelism | None:
     fixed = serving.tensor_parallel, serving.pipeline_parallel
     if fixed == (None, None) and nodes:
         fit = alternatives.study(facts.model, facts.instance, nodes, Load.of(serving))
-        return Parallelism(fit.tensor_parallel, fit.pipeline_parallel) if fit else None
+        return fit.shape if fit else None
     return parallelism.choose(facts.model, facts.instance.gpus, nodes, *fixed) if nodes else None
 
 
@@ -37,7 +37,7 @@ def fit_of(facts: Facts) -> Fit | None:
     if shape is None or facts.instance.gpu is None:
         return None
     load = Load.of(facts.settings.serving)
-    return memory.fit(facts.model, facts.instance.gpu.usable_gib, shape.tensor, shape.pipeline, load)
+    return memory.fit(facts.model, facts.instance.gpu, shape, load)
 
 
 def tensor_divides_heads(facts: Facts) -> Iterator[Problem]:

@@ -120,6 +120,7 @@ class Serving(Section):
     max_num_seqs: Annotated[int, Field(ge=1, le=4096)] = 64
     max_num_batched_tokens: Annotated[int, Field(ge=1024)] = 8192
     gpu_memory_utilization: Annotated[float, Field(ge=0.5, le=0.98)] = 0.90
+    kv_cache_dtype: Literal["auto", "fp8"] = "auto"
     allow_anonymous: bool = False
 
 

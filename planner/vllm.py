@@ -57,7 +57,7 @@ def model_directory(repository: str, revision: str) -> str:
 def commands(settings: Deployment, model: Model, shape: Parallelism) -> tuple[Command, Command]:
     """Leader and worker. They differ at the end: the leader serves HTTP, a worker is headless."""
     shared = _arguments(settings, model, shape)
-    environment = _environment()
+    environment = _environment(model)
     leader = (*shared, "--host", "0.0.0.0", "--port", str(PORT))  # noqa: S104 (inside the pod; a policy guards it)
     return Command(args=leader, env=environment), Command(args=(*shared, "--headless"), env=environment)
 
@@ -87,6 +87,7 @@ def _arguments(settings: Deployment, model: Model, shape: Parallelism) -> tuple[
         "--max-num-seqs", str(serving.max_num_seqs),
         "--max-num-batched-tokens", str(serving.max_num_batched_tokens),
         "--gpu-memory-utilization", f"{serving.gpu_memory_utilization:g}",
+        "--kv-cache-dtype", serving.kv_cache_dtype,
         # Sequential reads into the page cache, shared by the node's ranks: mmap's small reads take minutes
         # more.
         "--safetensors-load-strategy", "prefetch",
@@ -94,7 +95,7 @@ def _arguments(settings: Deployment, model: Model, shape: Parallelism) -> tuple[
     )  # fmt: skip
 
 
-def _environment() -> tuple[EnvVar, ...]:
+def _environment(model: Model) -> tuple[EnvVar, ...]:
     return (
         EnvVar("VLLM_HOST_IP", field_path="status.podIP"),
         EnvVar("VLLM_ENGINE_READY_TIMEOUT_S", str(STARTUP_SECONDS)),
@@ -110,4 +111,5 @@ def _environment() -> tuple[EnvVar, ...]:
         EnvVar("GLOO_SOCKET_IFNAME", "eth0"),
         # The pod requests no huge pages.
         EnvVar("FI_EFA_USE_HUGE_PAGE", "0"),
+        *(EnvVar(name, value) for name, value in model.environment),
     )

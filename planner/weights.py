@@ -2,11 +2,20 @@
 
 vLLM splits attention heads, experts, dense layers, embeddings and the output head over the tensor-parallel
 ranks; MLA's down projections, the expert router and (in data mode) the vision tower are whole on every rank.
+Data-parallel replicas hold everything but the routed experts, which are spread over all of them.
 """
 
 from __future__ import annotations
 
-from planner.models import BF16_BYTES, Architecture, Model
+from dataclasses import replace
+
+from planner.hardware import Gpu
+from planner.models import BF16_BYTES, Model
+from planner.parallelism import Parallelism
+
+# Marlin kernels, which compute FP8 weights on GPUs without FP8 arithmetic, want a bf16 scale per 128 values.
+_MARLIN_SCALE_BYTES = BF16_BYTES / 128
+_FIRST_FP8 = (8, 9)
 
 
 def layers_per_stage(layers: int, stages: int) -> tuple[int, ...]:
@@ -21,27 +30,35 @@ def layers_per_stage(layers: int, stages: int) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def stage_bytes(model: Model, tensor_parallel: int, pipeline_parallel: int) -> tuple[float, ...]:
-    """Bytes of weights on each GPU of each pipeline stage."""
+def stage_bytes(model: Model, shape: Parallelism, gpu: Gpu | None = None) -> tuple[float, ...]:
+    """Bytes of weights on each GPU of each pipeline stage; `gpu` tells what its kernels add to them."""
     first = 0
     result = []
-    counts = layers_per_stage(model.architecture.layers, pipeline_parallel)
+    counts = layers_per_stage(model.architecture.layers, shape.pipeline)
+    embedding = _embedding_bytes(model) / shape.tensor
     for stage, count in enumerate(counts):
-        total = sum(_layer_bytes(model, layer, tensor_parallel) for layer in range(first, first + count))
+        total = sum(_layer_bytes(model, layer, shape, gpu) for layer in range(first, first + count))
         if stage == 0:
-            total += _embedding_bytes(model) / tensor_parallel + vision_bytes(model)
-        if stage == pipeline_parallel - 1:
-            total += _embedding_bytes(model) / tensor_parallel
+            total += embedding + vision_bytes(model)
+        if stage == shape.pipeline - 1 and not (shape.pipeline == 1 and model.architecture.tied_embeddings):
+            total += embedding
         result.append(total)
         first += count
     return tuple(result)
 
 
 def checkpoint_bytes(model: Model) -> float:
-    """Bytes of the checkpoint as its architecture gives them, without vLLM's own copies."""
+    """Bytes of the checkpoint as its architecture gives them: with draft layers, without vLLM's own copies."""
     architecture = model.architecture
-    copies = architecture.layers * architecture.attention.runtime_copies() * BF16_BYTES
-    return stage_bytes(model, 1, 1)[0] - copies
+    copies = architecture.layers * architecture.attention.runtime_copies(1) * BF16_BYTES
+    return stage_bytes(model, Parallelism(1, 1))[0] - copies + _draft_bytes(model)
+
+
+def parameters(model: Model) -> float:
+    """Parameters of the model as its architecture gives them, draft layers left out."""
+    in_bf16 = replace(model.weights, name="bf16", expert_bytes=BF16_BYTES, linear_bytes=BF16_BYTES)
+    architecture = replace(model.architecture, draft_layers=0)
+    return checkpoint_bytes(replace(model, weights=in_bf16, architecture=architecture)) / BF16_BYTES
 
 
 def vision_bytes(model: Model) -> float:
@@ -50,26 +67,47 @@ def vision_bytes(model: Model) -> float:
     return BF16_BYTES * architecture.vision.parameters(architecture.hidden) if architecture.vision else 0.0
 
 
-def _layer_bytes(model: Model, layer: int, tensor_parallel: int) -> float:
-    """One layer's bytes on one rank: what is split, and what every rank keeps whole."""
-    architecture = model.architecture
-    attention, experts = architecture.attention, architecture.experts
-    split = model.linear_bytes * attention.sharded_parameters(architecture.hidden)
-    split += BF16_BYTES * attention.runtime_copies()
-    whole = model.linear_bytes * attention.replicated_parameters(architecture.hidden)
-    if experts is None or layer < experts.dense_layers:
-        split += model.linear_bytes * _mlp(architecture, architecture.intermediate)
+def _layer_bytes(model: Model, layer: int, shape: Parallelism, gpu: Gpu | None) -> float:
+    """One layer's bytes on one rank."""
+    architecture, scales = model.architecture, _marlin_scales(model, gpu)
+    linear_bytes, expert_bytes = model.weights.linear_bytes + scales, model.weights.expert_bytes + scales
+    hidden, attention, experts = architecture.hidden, architecture.attention, architecture.experts
+    if architecture.linear_attention is not None and architecture.is_linear(layer):
+        total = linear_bytes * architecture.linear_attention.parameters(hidden, shape.tensor)
     else:
-        one = _mlp(architecture, experts.intermediate)
-        split += (model.linear_bytes * experts.shared + model.expert_bytes * experts.routed) * one
-        whole += BF16_BYTES * architecture.hidden * experts.routed  # the router
-    return split / tensor_parallel + whole
+        total = linear_bytes * attention.parameters(hidden, shape.tensor)
+        total += BF16_BYTES * attention.runtime_copies(shape.tensor)
+    if experts is None or layer < experts.dense_layers:
+        return total + linear_bytes * _mlp(hidden, architecture.intermediate) / shape.tensor
+    one = _mlp(hidden, experts.intermediate)
+    total += linear_bytes * experts.shared * one / shape.tensor
+    total += expert_bytes * _routed_share(experts.routed, shape) * one
+    return total + BF16_BYTES * hidden * experts.routed  # the router
 
 
-def _mlp(architecture: Architecture, intermediate: int) -> int:
+def _routed_share(routed: int, shape: Parallelism) -> float:
+    """Experts' worth of weights on one rank: whole experts with expert parallel, slices of each without."""
+    ranks = shape.tensor * shape.data
+    return -(-routed // ranks) if shape.expert else routed / ranks
+
+
+def _marlin_scales(model: Model, gpu: Gpu | None) -> float:
+    blocks = model.precision == "fp8" and gpu is not None and gpu.compute_capability < _FIRST_FP8
+    return _MARLIN_SCALE_BYTES if blocks else 0.0
+
+
+def _mlp(hidden: int, intermediate: int) -> int:
     """Gate, up and down projection."""
-    return 3 * architecture.hidden * intermediate
+    return 3 * hidden * intermediate
 
 
 def _embedding_bytes(model: Model) -> float:
     return BF16_BYTES * model.architecture.vocabulary * model.architecture.hidden
+
+
+def _draft_bytes(model: Model) -> float:
+    """Draft layers: each a layer of the model, and the projection that joins two hidden states."""
+    architecture = model.architecture
+    last = architecture.layers - 1
+    one = _layer_bytes(model, last, Parallelism(1, 1), None) - BF16_BYTES * architecture.attention.runtime_copies(1)
+    return architecture.draft_layers * (one + BF16_BYTES * 2 * architecture.hidden**2)

@@ -7,16 +7,19 @@ from dataclasses import replace
 import pytest
 
 from planner import memory, weights
+from planner.attention import GroupedQueryAttention
+from planner.catalogue.kimi import KIMI_K2_5
 from planner.hardware import H100, H200
 from planner.memory import Fit, Load
-from planner.models import KIMI_K2_5, GroupedQueryAttention, Model
+from planner.models import Model
+from planner.parallelism import Parallelism
 
 LOAD = Load(gpu_memory_utilization=0.90, max_model_len=131_072, max_num_seqs=64, max_num_batched_tokens=8192)
 TEXT_ONLY = replace(KIMI_K2_5, architecture=replace(KIMI_K2_5.architecture, vision=None))
 
 
 def fit(model: Model = KIMI_K2_5, gib: float = H100.usable_gib, tp: int = 8, pp: int = 2, load: Load = LOAD) -> Fit:
-    return memory.fit(model, gib, tp, pp, load)
+    return memory.fit(model, replace(H100, usable_gib=gib), Parallelism(tp, pp), load)
 
 
 def test_the_architecture_adds_up_to_the_published_checkpoint() -> None:
@@ -87,7 +90,7 @@ def test_kv_memory_is_within_1_gib_of_kimi_k2_6_on_4_b200() -> None:
 def test_one_moe_layer_is_as_large_as_measured_on_one_h200() -> None:
     """9.14 GiB a layer, measured with dummy weights on one H200 (vLLM 0.24.0)."""
     shorter = replace(TEXT_ONLY, architecture=replace(TEXT_ONLY.architecture, layers=60))
-    full, less = (weights.stage_bytes(model, 1, 1)[0] for model in (TEXT_ONLY, shorter))
+    full, less = (weights.stage_bytes(model, Parallelism(1, 1))[0] for model in (TEXT_ONLY, shorter))
     assert (full - less) / 1024**3 == pytest.approx(9.14, rel=0.005)
 
 
@@ -109,12 +112,12 @@ def test_overhead_is_within_1_gib_of_what_was_measured_on_one_h200(batched: int,
 
 def test_mla_keeps_its_cache_whole_on_every_rank() -> None:
     stages = {tensor: fit(tp=tensor, pp=1).stages[0] for tensor in (8, 16)}
-    assert stages[8].kv_bytes_per_token == stages[16].kv_bytes_per_token == 61 * 576 * 2
+    assert stages[8].cache.bytes_per_token == stages[16].cache.bytes_per_token == 61 * 576 * 2
 
 
 @pytest.mark.parametrize(("tensor", "values"), [(1, 2 * 8 * 128), (4, 2 * 2 * 128), (8, 2 * 128), (16, 2 * 128)])
 def test_gqa_splits_its_cache_until_there_is_one_kv_head_a_rank(tensor: int, values: int) -> None:
-    assert GroupedQueryAttention(heads=32, kv_heads=8, head_dim=128).kv_values_per_token(tensor) == values
+    assert GroupedQueryAttention(heads=32, kv_heads=8, head_dim=128).kv_bytes_per_token(tensor, 2) == 2 * values
 
 
 def test_the_vision_tower_burdens_the_first_stage_and_the_sampler_the_last() -> None:

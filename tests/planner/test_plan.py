@@ -11,7 +11,7 @@ import pytest
 
 import planner
 from planner import ServingPlan, plan
-from planner.models import KIMI_K2_5
+from planner.catalogue.kimi import KIMI_K2_5
 from planner.parallelism import Parallelism, choose, legal
 from planner.plan import restart_policy
 from planner.vllm import EnvVar, model_directory

@@ -1,0 +1,137 @@
+"""The kinds of attention: parameters of one layer, and what it keeps of each token or of each sequence.
+
+All figures are of one rank of `tensor_parallel`. Heads are split over the ranks; what cannot be split is whole on
+every rank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_BF16 = 2
+_FP32 = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparseIndexer:
+    """DeepSeek sparse attention: a small key per token picks the tokens that attention reads. Whole on every rank."""
+
+    heads: int
+    head_dim: int
+
+    def parameters(self, hidden: int, q_lora_rank: int) -> int:
+        """Query and key projection, and one weight per head."""
+        return q_lora_rank * self.heads * self.head_dim + hidden * (self.head_dim + self.heads)
+
+    @property
+    def kv_bytes_per_token(self) -> int:
+        """The key in fp8 and one fp32 scale."""
+        return self.head_dim + _FP32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiHeadLatentAttention:
+    """MLA (DeepSeek-V3): one compressed KV vector per token and layer, whole on every rank."""
+
+    heads: int
+    q_lora_rank: int
+    kv_lora_rank: int
+    qk_nope_head_dim: int
+    qk_rope_head_dim: int
+    v_head_dim: int
+    indexer: SparseIndexer | None = None
+
+    def parameters(self, hidden: int, tensor_parallel: int) -> float:
+        """Down projections are whole on every rank, the others are split by head."""
+        whole = hidden * (self.q_lora_rank + self.kv_lora_rank + self.qk_rope_head_dim)
+        if self.indexer is not None:
+            whole += self.indexer.parameters(hidden, self.q_lora_rank)
+        query = self.q_lora_rank * self.heads * (self.qk_nope_head_dim + self.qk_rope_head_dim)
+        split = query + self._kv_up() + self.heads * self.v_head_dim * hidden
+        return whole + split / tensor_parallel
+
+    def runtime_copies(self, tensor_parallel: int) -> float:
+        """Parameters that vLLM stores a second time, in bf16: the KV up projection, transposed for decoding."""
+        return self._kv_up() / tensor_parallel
+
+    def kv_bytes_per_token(self, tensor_parallel: int, value_bytes: int) -> int:  # noqa: ARG002 (same on every rank)
+        """KV bytes of one token in one layer, at `value_bytes` a value (2: bf16, 1: fp8).
+
+        Sparse attention's fp8 layout keeps the rotary part in bf16, and one fp32 scale per 128 values.
+        """
+        if self.indexer is None:
+            return (self.kv_lora_rank + self.qk_rope_head_dim) * value_bytes
+        if value_bytes == 1:
+            scales = self.kv_lora_rank // 128 * _FP32
+            return self.kv_lora_rank + scales + self.qk_rope_head_dim * _BF16 + self.indexer.kv_bytes_per_token
+        return (self.kv_lora_rank + self.qk_rope_head_dim) * value_bytes + self.indexer.kv_bytes_per_token
+
+    def prefill_workspace_values(self, tokens: int, tensor_parallel: int) -> int:
+        """Values that vLLM expands from the compressed cache while it prefills over a long context.
+
+        The up projection's output (keys and values), and the keys once more with their rotary part joined on.
+        """
+        per_head = 2 * self.qk_nope_head_dim + self.v_head_dim + self.qk_rope_head_dim
+        return tokens * (self.heads // tensor_parallel) * per_head
+
+    def _kv_up(self) -> int:
+        return self.kv_lora_rank * self.heads * (self.qk_nope_head_dim + self.v_head_dim)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupedQueryAttention:
+    """GQA: KV heads are split over the ranks, and repeated once there are more ranks than KV heads.
+
+    `output_gate`: the query projection is twice as wide, its second half gates the output (Qwen3.5).
+    """
+
+    heads: int
+    kv_heads: int
+    head_dim: int
+    output_gate: bool = False
+
+    def parameters(self, hidden: int, tensor_parallel: int) -> float:
+        """Query, key, value and output projections, split by head."""
+        query_and_output = (3 if self.output_gate else 2) * self.heads / tensor_parallel
+        return hidden * self.head_dim * (query_and_output + 2 * self._kv_heads(tensor_parallel))
+
+    def runtime_copies(self, tensor_parallel: int) -> float:  # noqa: ARG002 (none)
+        """GQA stores nothing twice."""
+        return 0.0
+
+    def kv_bytes_per_token(self, tensor_parallel: int, value_bytes: int) -> int:
+        """KV bytes of one token in one layer, at `value_bytes` a value (2: bf16, 1: fp8)."""
+        return 2 * self._kv_heads(tensor_parallel) * self.head_dim * value_bytes
+
+    def prefill_workspace_values(self, tokens: int, tensor_parallel: int) -> int:  # noqa: ARG002 (reads in place)
+        """GQA prefills straight from the cache."""
+        return 0
+
+    def _kv_heads(self, tensor_parallel: int) -> int:
+        return max(1, self.kv_heads // tensor_parallel)
+
+
+Attention = MultiHeadLatentAttention | GroupedQueryAttention
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatedDeltaNet:
+    """Linear attention (gated delta rule): a state of constant size for each sequence, whatever its length."""
+
+    key_heads: int
+    value_heads: int
+    key_dim: int
+    value_dim: int
+    kernel: int
+
+    def parameters(self, hidden: int, tensor_parallel: int) -> float:
+        """Query, key, value, gate and output projections, two gates a head, and the short convolution."""
+        keys, values = self.key_heads * self.key_dim, self.value_heads * self.value_dim
+        projections = hidden * (2 * keys + 3 * values + 2 * self.value_heads)
+        return (projections + self.kernel * (2 * keys + values)) / tensor_parallel
+
+    def state_bytes(self, tensor_parallel: int) -> int:
+        """One sequence's state in one layer: the recurrent matrix in fp32, the convolution's window in bf16."""
+        recurrent = self.value_heads * self.key_dim * self.value_dim * _FP32
+        window = (2 * self.key_heads * self.key_dim + self.value_heads * self.value_dim) * (self.kernel - 1) * _BF16
+        return (recurrent + window) // tensor_parallel
