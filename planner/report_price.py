@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from planner.price_list import Change
 from planner.prices import STALE_AFTER_DAYS
 from planner.pricing import HOURS_PER_MONTH, Price, PricePart
 from planner.tables import table
@@ -139,3 +140,38 @@ def _age(price: Price) -> str:
         f"\n{OLD} older than {STALE_AFTER_DAYS} days: `python -m planner price --refresh` "
         "reads the AWS Price List of today"
     )
+
+
+def render_changes(region: str, changes: tuple[Change, ...], *, written: bool) -> tuple[RenderableType, ...]:
+    """What differs between the data file and the price list, and what the list does not tell."""
+    made = table("price", "before", "now", "change", left=1)
+    for change in changes:
+        if change.differs and change.after is not None:
+            before = change.before.known if change.before else None
+            usd = change.after.usd or 0.0
+            share = "newly known" if before is None else f"{100 * (usd / before - 1):+.1f} %"
+            made.add_row(change.name, "unknown" if before is None else f"{before:g}", f"{usd:g}", share)
+    unnamed = [f"- {change.name}: {change.note}" for change in changes if change.after is None]
+    missing = "\n".join(["Not changed, since the price list does not name one price:", *unnamed]) if unnamed else ""
+    same = sum(change.after is not None and not change.differs for change in changes)
+    done = "written to planner/prices.yaml" if written else "nothing is written without --write"
+    heading = f"AWS Price List, {region}: {made.row_count} differ, {same} are the same; {done}"
+    return (Text(heading), *((made,) if made.row_count else ()), *((Text(missing),) if missing else ()))
+
+
+def changes_data(region: str, changes: tuple[Change, ...], *, written: bool) -> dict[str, object]:
+    """The same for programs: USD per unit; None is unknown."""
+    return {
+        "region": region,
+        "written": written,
+        "prices": [
+            {
+                "name": change.name,
+                "before": change.before.known if change.before else None,
+                "now": change.after.usd if change.after else None,
+                "differs": change.differs,
+                "note": change.note,
+            }
+            for change in changes
+        ],
+    }

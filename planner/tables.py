@@ -13,11 +13,19 @@ from rich.text import Text
 WIDTH = 100
 
 
-def table(*columns: str, left: int) -> Table:
-    """A table whose first `left` columns hold text; the others hold numbers."""
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+def table(*columns: str, left: int, fold: str = "") -> Table:
+    """A table whose first `left` columns hold text, the others numbers; the column `fold` may break its lines."""
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
     for index, column in enumerate(columns):
-        made.add_column(column, justify="left" if index < left else "right", no_wrap=True)
+        made.add_column(column, justify="left" if index < left else "right", no_wrap=column != fold, overflow="fold")
+    return made
+
+
+def listing(lines: Iterable[tuple[str, str]]) -> Table:
+    """A list of (mark, text), the text in a column of its own."""
+    made = Table.grid(padding=(0, 1))
+    for mark, text in lines:
+        made.add_row(mark, text)
     return made
 
 
@@ -41,3 +49,13 @@ def plain_text(parts: Iterable[RenderableType]) -> str:
     console.print(*parts, sep="\n")
     assert isinstance(console.file, io.StringIO)  # noqa: S101 (narrows the type for mypy)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+def short(count: float | None) -> str:
+    """A count in three figures: 901 k, 1.41 M, 2.5 G; empty for None."""
+    if count is None:
+        return ""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if count >= size:
+            return f"{count / size:.3g} {letter}"
+    return f"{count:.3g}"
