@@ -30,8 +30,8 @@ STANDARD_SUPPORT_ENDS = {
 # What a mode of purchase is billed by. A reservation costs the on-demand price, used or not.
 _RATES: dict[Purchase, tuple[str, str]] = {
     "on_demand": ("on_demand", "on demand"),
-    "reservation": ("on_demand", "reserved: billed used or not"),
-    "capacity_block": ("capacity_block", "capacity block: paid upfront"),
+    "reservation": ("on_demand", "reserved, billed used or not"),
+    "capacity_block": ("capacity_block", "capacity block, paid upfront"),
 }
 PART_NAMES = (
     "gpuNodes",

@@ -192,7 +192,7 @@ def _why_not(family: tuple[Model, ...], offers: tuple[Offer, ...], wish: Wish) -
 def _reasons(offer: Offer, kept: tuple[Offer, ...], wish: Wish) -> Iterator[str]:
     model, hardware = offer.model, offer.hardware
     if offer is kept[0]:
-        yield "the smallest model: measure this one first"
+        yield "the smallest that is left: measure this one first"
     if list(TIERS).index(tier(model)) < list(TIERS).index(wish.quality):
         yield f"below {wish.quality}: ruled out by nothing but --measured-failure-of {model.family}"
     yield f"{hardware.fit.concurrent_requests:.0f} requests of {hardware.fit.max_model_len:,} tokens at once"
@@ -214,7 +214,7 @@ def _conditions(wish: Wish, choices: tuple[Choice, ...]) -> Iterator[str]:
         names = ", ".join(model.title for model in wish.failed)
         yield f"Smaller models: measured to fail: {names}. What is no larger is left out."
         if not choices and max(model.total_parameters for model in wish.failed) >= LARGEST:
-            yield "Nothing in the comparison is larger: an API, or a model that you add to the catalogue, is what is left."
+            yield "Nothing in the comparison is larger: what is left is an API, or another model in the catalogue."
     else:
         yield "Smaller models: none is known to fail. Measure rank 1 before paying for more (--measured-failure-of)."
     if wish.api_price is None:
@@ -224,4 +224,4 @@ def _conditions(wish: Wish, choices: tuple[Choice, ...]) -> Iterator[str]:
     if wish.sovereignty:
         yield "Sovereignty: data may not leave, so that an API is no option whatever it costs."
     else:
-        yield "Sovereignty: not asked for (--sovereignty), so that an API stays the cheaper option below the break-even."
+        yield "Sovereignty: not asked for (--sovereignty), so that below the break-even an API is the cheaper one."

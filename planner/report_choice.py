@@ -83,12 +83,12 @@ def explain_advice(advice: Advice, utilization: float) -> Iterator[str]:
     """Memory, price and break-even of each choice as formulas with their numbers."""
     for choice in advice.choices:
         offer = choice.offer
-        parts = [f"{part.name} {part.per_hour:.2f}" for part in offer.price.parts if part.per_hour is not None]
+        parts = [f"{part.name} {part.per_hour:.6f}" for part in offer.price.parts if part.per_hour is not None]
         yield f"{choice.rank}. {offer.model.name}: {_memory(offer.hardware.fit, utilization)}"
-        yield f"  {' + '.join(parts)} = {offer.price.total_per_hour:.2f} USD/h; unknown: {_unknown(choice)}"
+        yield f"  {' + '.join(parts)} = {offer.price.total_per_hour:.6f} USD/h; unknown: {_unknown(choice)}"
         if choice.api_price is not None:
             yield (
-                f"  {offer.price.total_per_hour:.2f} USD/h x 24 h / {choice.api_price:g} USD per million = "
+                f"  {offer.price.total_per_hour:.6f} USD/h x 24 h / {choice.api_price:g} USD per million = "
                 f"{choice.break_even_tokens_per_day:,.0f} tokens/day = "
                 f"{choice.break_even_tokens_per_second:,.0f} tokens/s around the clock"
             )

@@ -18,7 +18,7 @@ OLD = "*"
 
 def render_price(price: Price) -> tuple[RenderableType, ...]:
     """The bill by part, its total, and where the prices come from."""
-    made = table("part", "what", "quantity", "unit price", "USD/h", "USD/month", left=2)
+    made = table("part", "what", "quantity", "unit price", "USD/h", "USD/month", left=2, fold="what")
     for part in price.parts:
         old = OLD if part.stale and part.unit_price is not None else " "
         unit = "unknown" if part.unit_price is None else f"{part.unit_price:g}"
@@ -55,10 +55,10 @@ def explain_price(price: Price) -> Iterator[str]:
     """Each figure of the bill as a formula with its numbers."""
     for part in price.parts:
         yield f"{part.name}: {_formula(part)}"
-    known = [f"{part.per_hour:.4f}" for part in price.parts if part.per_hour is not None]
+    known = [f"{part.per_hour:.6f}" for part in price.parts if part.per_hour is not None]
     unknown = f"; unknown: {', '.join(price.unknown)}" if price.unknown else ""
-    yield f"total: {' + '.join(known) or '0'} = {price.total_per_hour:.4f} USD/h{unknown}"
-    yield f"month: {price.total_per_hour:.4f} USD/h x {HOURS_PER_MONTH} h = {price.total_per_month:.2f} USD"
+    yield f"total: {' + '.join(known) or '0'} = {price.total_per_hour:.6f} USD/h{unknown}"
+    yield f"month: {price.total_per_hour:.6f} USD/h x {HOURS_PER_MONTH} h = {price.total_per_month:.2f} USD"
 
 
 def explain_first_token(found: FirstToken) -> Iterator[str]:
@@ -122,7 +122,7 @@ def _formula(part: PricePart) -> str:
     if part.per_hour is None:
         return f"{part.quantity:g} {part.unit} x unknown; {part.source}"
     hours = f" / {HOURS_PER_MONTH} h" if part.unit == "GB-month" else ""
-    product = f"{part.quantity:g} {part.unit} x {part.unit_price:g} USD{hours} = {part.per_hour:.4f} USD/h"
+    product = f"{part.quantity:g} {part.unit} x {part.unit_price:g} USD{hours} = {part.per_hour:.6f} USD/h"
     dated = f", {part.date}" if part.date else ""
     return f"{product}; {part.source}{dated}"
 
