@@ -19,6 +19,9 @@ from planner.plan import Plan
 LUSTRE_PORTS = ((988, 988), (1018, 1023))
 """TCP ports of Lustre's network (FSx for Lustre user guide, "File system access control with Amazon VPC")."""
 
+NOMINAL_CAPACITY = "1200Gi"
+"""What volume and claim say, whatever the file system holds: Kubernetes lets no static claim grow, FSx does."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightCacheArgs:
@@ -97,12 +100,12 @@ class WeightCache(ComponentResource):
         ]
 
     def _claim(self, file_system: fsx.LustreFileSystem) -> PersistentVolumeClaim:
-        capacity: dict[str, Input[str]] = {"storage": f"{self._args.plan.settings.weights.capacity_gib}Gi"}
+        # Neither has a name of its own: with a new file system come a new volume and a new claim, then pods that name
+        # it, and the old ones go when nothing mounts them. Fixed names would wait on each other's finalizers.
         volume = PersistentVolume(
             f"{self._name}-volume",
-            metadata={"name": f"{self._args.plan.settings.name}-weights"},
             spec={
-                "capacity": capacity,
+                "capacity": {"storage": NOMINAL_CAPACITY},
                 "access_modes": ["ReadWriteMany"],
                 "persistent_volume_reclaim_policy": "Retain",
                 "storage_class_name": "",
@@ -116,20 +119,16 @@ class WeightCache(ComponentResource):
                     },
                 },
             },
-            # A volume's source cannot be changed, and its name is fixed: a new file system means a new volume.
-            opts=ResourceOptions(parent=self, depends_on=[self._args.csi_driver], delete_before_replace=True),
+            opts=ResourceOptions(parent=self, depends_on=[self._args.csi_driver]),
         )
         return PersistentVolumeClaim(
             f"{self._name}-claim",
-            metadata={
-                "name": f"{self._args.plan.settings.name}-weights",
-                "namespace": self._args.namespace,
-            },
+            metadata={"namespace": self._args.namespace},
             spec={
                 "access_modes": ["ReadWriteMany"],
                 "storage_class_name": "",
                 "volume_name": volume.metadata.name,
-                "resources": {"requests": capacity},
+                "resources": {"requests": {"storage": NOMINAL_CAPACITY}},
             },
-            opts=ResourceOptions(parent=self, delete_before_replace=True),
+            opts=ResourceOptions(parent=self),
         )

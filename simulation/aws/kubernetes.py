@@ -1,109 +1,49 @@
 """The Kubernetes cluster behind the simulated EKS: what AWS resources do to it.
 
-The cluster itself is `simulation.control_plane`; it is imported only when something is created, so that a
-preview needs none. `SIMULATE_KUBERNETES=0` leaves it out altogether, for tests of the AWS graph alone.
+The cluster itself is `simulation.control_plane`, which a preview never starts. `SIMULATE_KUBERNETES=0` leaves
+it out altogether, for tests of the AWS graph alone.
 """
 
 from __future__ import annotations
 
 import base64
-import importlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Protocol
 
+from simulation import control_plane
 from simulation.aws.errors import AwsError
 from simulation.aws.lookups import instance_type
 from simulation.aws.resources.common import CLUSTER, NODE_GROUP, SUBNET
 from simulation.aws.store import View
 from simulation.aws.values import Properties, at, values_at
 from simulation.aws.versions import DEFAULT_KUBERNETES
+from simulation.control_plane import ClusterAccess, NodeGroupSpec
 
 VARIABLE = "SIMULATE_KUBERNETES"
 _ADDON = "aws:eks/addon:Addon"
 _EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
-    """How to reach a cluster's API server: URL and certificate authority (base64 of PEM)."""
-
-    endpoint: str
-    certificate_authority: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Nodes:
-    """The nodes of one node group. Taints are (key, value, effect as Kubernetes writes it)."""
-
-    name: str
-    instance_type: str
-    count: int
-    labels: dict[str, str]
-    taints: tuple[tuple[str, str, str], ...]
-    zone: str
-
-
 class Cluster(Protocol):
     """What the AWS side asks of the Kubernetes side."""
 
-    def start(self, cluster: str, kubernetes_version: str) -> Access: ...
+    def start(self, cluster: str, kubernetes_version: str) -> ClusterAccess: ...
     def leftovers(self) -> list[str]: ...
     def stop(self) -> None: ...
     def install_addon(self, name: str) -> None: ...
     def remove_addon(self, name: str) -> None: ...
-    def scale_nodes(self, nodes: Nodes) -> None: ...
+    def scale_nodes(self, spec: NodeGroupSpec) -> None: ...
     def remove_nodes(self, name: str) -> None: ...
-
-
-class ControlPlane:
-    """The real, local control plane."""
-
-    @property
-    def _module(self) -> ModuleType:
-        return importlib.import_module("simulation.control_plane")
-
-    def start(self, cluster: str, kubernetes_version: str) -> Access:
-        access = self._module.start(cluster, kubernetes_version)
-        return Access(endpoint=access.endpoint, certificate_authority=access.certificate_authority)
-
-    def leftovers(self) -> list[str]:
-        return list(self._module.leftovers())
-
-    def stop(self) -> None:
-        self._module.stop()
-
-    def install_addon(self, name: str) -> None:
-        self._module.install_addon(name)
-
-    def remove_addon(self, name: str) -> None:
-        self._module.remove_addon(name)
-
-    def scale_nodes(self, nodes: Nodes) -> None:
-        self._module.scale_nodes(
-            self._module.NodeGroupSpec(
-                name=nodes.name,
-                instance_type=nodes.instance_type,
-                count=nodes.count,
-                labels=nodes.labels,
-                taints=nodes.taints,
-                zone=nodes.zone,
-            )
-        )
-
-    def remove_nodes(self, name: str) -> None:
-        self._module.remove_nodes(name)
 
 
 class NoKubernetes:
     """No cluster at all: the AWS graph alone. Its endpoint answers nobody, its authority has thrown its key away."""
 
-    def start(self, cluster: str, kubernetes_version: str) -> Access:  # noqa: ARG002
+    def start(self, cluster: str, kubernetes_version: str) -> ClusterAccess:  # noqa: ARG002
         authority = (Path(__file__).parent / "nobody.pem").read_bytes()
-        return Access(endpoint="https://127.0.0.1:1", certificate_authority=base64.b64encode(authority).decode())
+        return ClusterAccess(endpoint="https://127.0.0.1:1", certificate_authority=base64.b64encode(authority).decode())
 
     def leftovers(self) -> list[str]:
         return []
@@ -111,13 +51,13 @@ class NoKubernetes:
     def stop(self) -> None: ...
     def install_addon(self, name: str) -> None: ...
     def remove_addon(self, name: str) -> None: ...
-    def scale_nodes(self, nodes: Nodes) -> None: ...
+    def scale_nodes(self, spec: NodeGroupSpec) -> None: ...
     def remove_nodes(self, name: str) -> None: ...
 
 
 def from_environment() -> Cluster:
     """The control plane, or none if SIMULATE_KUBERNETES is 0."""
-    return NoKubernetes() if os.environ.get(VARIABLE) == "0" else ControlPlane()
+    return NoKubernetes() if os.environ.get(VARIABLE) == "0" else control_plane
 
 
 Deed = Callable[[Cluster], Properties]
@@ -168,7 +108,7 @@ def _start(cluster: Cluster, inputs: Properties) -> Properties:
     return {"endpoint": access.endpoint, "certificateAuthority": access.certificate_authority}
 
 
-def _first_nodes(cluster: Cluster, nodes: Nodes) -> None:
+def _first_nodes(cluster: Cluster, nodes: NodeGroupSpec) -> None:
     try:
         cluster.scale_nodes(nodes)
     except Exception:
@@ -189,11 +129,11 @@ def _stop(cluster: Cluster) -> None:
     cluster.stop()
 
 
-def _nodes(inputs: Properties, view: View) -> Nodes:
+def _nodes(inputs: Properties, view: View) -> NodeGroupSpec:
     name, capacity = inputs["nodeGroupName"], at(inputs, "capacityType", "ON_DEMAND")
     subnet = view.get(SUBNET, at(inputs, "subnetIds[]", ""))
     taints = values_at(inputs, "taints[]")
-    return Nodes(
+    return NodeGroupSpec(
         name=name,
         instance_type=instance_type(view, inputs),
         count=int(at(inputs, "scalingConfig.desiredSize", 0)),

@@ -118,6 +118,8 @@ class Answers(pulumi_mocks.Mocks):
         state = {**args.inputs, **copy.deepcopy(COMPUTED.get(args.typ, {}))}
         if args.typ == "aws:eks/cluster:Cluster":
             state["vpcConfig"] = {**state["vpcConfig"], "clusterSecurityGroupId": "sg-cluster"}
+        if args.typ.startswith("kubernetes:"):
+            state["metadata"] = {"name": f"{args.name}-0123abc", **args.inputs.get("metadata", {})}
         if args.typ.startswith("aws:"):
             state.setdefault("name", f"{args.name}-0123abc")
             state.setdefault("arn", f"arn:aws:test:::{args.name}")

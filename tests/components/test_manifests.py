@@ -125,7 +125,8 @@ def test_labels_and_names_are_well_formed(graph: Graph) -> None:
             for key, value in {**(node.get("labels") or {}), **(node.get("matchLabels") or {})}.items():
                 assert LABEL.match(key), key
                 assert LABEL.match(value), value
-        assert re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", manifest["metadata"]["name"])
+        name = (manifest.get("metadata") or {}).get("name")
+        assert name is None or re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", name)
 
 
 def test_the_service_selects_labels_that_the_operator_sets(graph: Graph) -> None:

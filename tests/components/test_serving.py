@@ -204,7 +204,7 @@ def test_pods_go_to_gpu_nodes_by_instance_type(graph: Graph, role: str) -> None:
 def test_weights_are_read_only_and_complete_before_vllm_starts(graph: Graph, role: str) -> None:
     spec = template(graph, role)
     volume = next(volume for volume in spec["volumes"] if volume["name"] == "weights")
-    assert volume["persistentVolumeClaim"] == {"claimName": "kimi-k25-weights", "readOnly": True}
+    assert volume["persistentVolumeClaim"] == {"claimName": "weights-claim-0123abc", "readOnly": True}
     for made in (*spec["initContainers"], *spec["containers"]):
         mount = next(mount for mount in made["volumeMounts"] if mount["name"] == "weights")
         assert mount["readOnly"] is True

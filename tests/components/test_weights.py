@@ -55,7 +55,23 @@ def test_the_volume_is_static_and_kept_by_kubernetes(graph: Graph) -> None:
     assert volume["csi"]["volumeAttributes"] == {"dnsname": "fs.example", "mountname": "abcdef"}
     assert volume["persistentVolumeReclaimPolicy"] == "Retain"
     claim = graph.one("weights-claim").inputs["spec"]
-    assert (claim["storageClassName"], claim["volumeName"]) == ("", "kimi-k25-weights")
+    assert (claim["storageClassName"], claim["volumeName"]) == ("", "weights-volume-0123abc")
+
+
+def test_volume_and_claim_have_no_fixed_names_that_would_wait_on_each_other(graph: Graph) -> None:
+    for name in ("weights-volume", "weights-claim"):
+        made = graph.one(name)
+        assert "name" not in (made.inputs.get("metadata") or {})
+        assert not made.delete_before_replace
+
+
+def test_a_larger_file_system_changes_neither_volume_nor_claim(graph: Graph) -> None:
+    def grow(deployment: dict[str, Any]) -> None:
+        deployment["weights"]["capacityGib"] = 4800
+
+    grown = record(grow)
+    for name in ("weights-volume", "weights-claim"):
+        assert grown.one(name).inputs == graph.one(name).inputs
 
 
 def test_the_volume_waits_for_the_csi_driver(graph: Graph) -> None:

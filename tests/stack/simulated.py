@@ -75,7 +75,9 @@ class SimulatedStack:
 
     def up_steps(self) -> list[Step]:
         """Runs `up` and returns what the engine did, in order, without what stayed the same."""
-        lines = self.ok("up", "--yes", "--skip-preview", "--json").splitlines()
+        run = self.pulumi("up", "--yes", "--skip-preview", "--json")
+        lines = run.text.splitlines()
+        assert run.status == 0, "\n".join(line for line in lines if '"severity":"error"' in line)
         return [step for step in _steps(lines) if step.operation != "same"]
 
     def state(self) -> list[dict[str, Any]]:

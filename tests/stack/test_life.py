@@ -5,10 +5,10 @@ The tests of this file run in order on one stack; each leaves it up and unchange
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,12 +39,12 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedStack]:
             control_plane.stop()
 
 
-def gang_pods(stack: SimulatedStack) -> list[dict[str, object]]:
+def gang_pods(stack: SimulatedStack) -> list[dict[str, Any]]:
     return stack.get("pods", *NAMESPACE, "--selector=leaderworkerset.sigs.k8s.io/name=kimi-k25")
 
 
 def test_leader_and_worker_run_on_two_nodes_with_all_their_devices(stack: SimulatedStack) -> None:
-    pods = [json.loads(json.dumps(pod)) for pod in gang_pods(stack)]
+    pods = gang_pods(stack)
     assert len(pods) == 2
     assert {pod["status"]["phase"] for pod in pods} == {"Running"}
     nodes = {pod["spec"]["nodeName"] for pod in pods}
@@ -95,7 +95,7 @@ def test_another_instance_type_replaces_the_node_group_delete_first(stack: Simul
     group = [step.operation for step in steps if step.name == "gpu-nodes-group"]
     assert group.index("delete-replaced") < group.index("create-replacement")
     assert {step.name for step in steps} == {"gpu-nodes-template", "gpu-nodes-group", "serving-gang"}
-    limits = json.loads(json.dumps(gang_pods(stack)[0]))["spec"]["containers"][0]["resources"]["limits"]
+    limits = gang_pods(stack)[0]["spec"]["containers"][0]["resources"]["limits"]
     assert limits["vpc.amazonaws.com/efa"] == "16"
 
 
@@ -108,6 +108,28 @@ def test_zero_nodes_pause_the_stack_and_two_resume_it(stack: SimulatedStack) -> 
     stack.set("gpuNodes.count", 2)
     stack.up()
     assert len(gang_pods(stack)) == 2
+
+
+def test_a_larger_file_system_grows_and_a_smaller_one_is_made_anew_with_its_volume(stack: SimulatedStack) -> None:
+    stack.set("weights.capacityGib", 4800)
+    grown = {step.name: step.operation for step in stack.up_steps() if "Lustre" in step.type}
+    assert grown == {"weights-lustre": "update"}
+    (before,) = stack.get("persistentvolumes")
+    stack.set("weights.capacityGib", 2400)
+    stack.up()
+    (after,) = stack.get("persistentvolumes")
+    assert after["spec"]["csi"]["volumeHandle"] != before["spec"]["csi"]["volumeHandle"]
+    (claim,) = stack.get("persistentvolumeclaims", *NAMESPACE)
+    assert claim["spec"]["volumeName"] == after["metadata"]["name"]
+    pod = gang_pods(stack)[0]
+    mounted = {
+        volume["persistentVolumeClaim"]["claimName"]
+        for volume in pod["spec"]["volumes"]
+        if "persistentVolumeClaim" in volume
+    }
+    assert mounted == {claim["metadata"]["name"]}
+    (job,) = stack.get("job", *NAMESPACE)
+    assert job["status"]["succeeded"] == 1, "a new file system is empty: it must be staged again"
 
 
 def test_missing_capacity_fails_the_update_and_the_next_one_goes_on(stack: SimulatedStack) -> None:

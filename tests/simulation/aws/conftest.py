@@ -9,9 +9,9 @@ import pytest
 
 from simulation import paths
 from simulation.aws.account import Account
-from simulation.aws.kubernetes import Access, Nodes
 from simulation.aws.safety import mark_backend
 from simulation.aws.store import Store
+from simulation.control_plane import ClusterAccess, NodeGroupSpec
 
 
 @dataclass
@@ -21,9 +21,9 @@ class RecordedCluster:
     calls: list[tuple[object, ...]] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
 
-    def start(self, cluster: str, kubernetes_version: str) -> Access:
+    def start(self, cluster: str, kubernetes_version: str) -> ClusterAccess:
         self.calls.append(("start", cluster, kubernetes_version))
-        return Access(endpoint="https://127.0.0.1:6443", certificate_authority="Q0E=")
+        return ClusterAccess(endpoint="https://127.0.0.1:6443", certificate_authority="Q0E=")
 
     def leftovers(self) -> list[str]:
         return self.left
@@ -37,8 +37,8 @@ class RecordedCluster:
     def remove_addon(self, name: str) -> None:
         self.calls.append(("remove_addon", name))
 
-    def scale_nodes(self, nodes: Nodes) -> None:
-        self.calls.append(("scale_nodes", nodes))
+    def scale_nodes(self, spec: NodeGroupSpec) -> None:
+        self.calls.append(("scale_nodes", spec))
 
     def remove_nodes(self, name: str) -> None:
         self.calls.append(("remove_nodes", name))

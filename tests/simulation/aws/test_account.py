@@ -9,8 +9,8 @@ import pytest
 from simulation.aws import faults, invokes
 from simulation.aws.account import Account
 from simulation.aws.errors import AwsError, SimulationError
-from simulation.aws.kubernetes import Nodes
 from simulation.aws.resources import common
+from simulation.control_plane import NodeGroupSpec
 from tests.simulation.aws import world
 from tests.simulation.aws.conftest import RecordedCluster
 
@@ -53,7 +53,7 @@ class TestKubernetes:
         group = account.create(common.NODE_GROUP, "gpu", inputs)
         account.update(group.type, group.id, inputs | {"scalingConfig": {"minSize": 0, "desiredSize": 0, "maxSize": 2}})
         account.delete(group.type, group.id)
-        nodes = Nodes(
+        nodes = NodeGroupSpec(
             name="gpu",
             instance_type="p5.48xlarge",
             count=2,
@@ -89,7 +89,7 @@ class TestKubernetes:
     def test_nodes_of_a_failed_creation_do_not_stay(
         self, account: Account, cluster: RecordedCluster, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def fail(_nodes: Nodes) -> None:
+        def fail(_nodes: NodeGroupSpec) -> None:
             raise TimeoutError
 
         _, subnets = world.cluster(account)
