@@ -9,6 +9,7 @@ from planner import memory, parallelism, prices
 from planner.hardware import GPU_TYPES, Gpu, InstanceType
 from planner.memory import Fit, Load
 from planner.models import Model
+from planner.runs import runs
 
 # More pipeline stages than this idle each other: such a shape may fit and is still no advice.
 MOST_NODES = 4
@@ -36,8 +37,12 @@ class Alternative:
 
 
 def alternatives(model: Model, load: Load, requests: float = 1.0) -> tuple[Alternative, ...]:
-    """For each instance type the smallest count that fits `requests` of full length: by price, unknown ones last."""
-    found = [found for instance in GPU_TYPES.values() for found in _smallest(model, instance, load, requests)]
+    """For each instance type the smallest count that fits `requests` of full length: by price, unknown ones last.
+
+    Left out are GPUs for whose kind vLLM has no kernels of the model's precision.
+    """
+    usable = (kind for kind in GPU_TYPES.values() if kind.gpu is not None and runs(model, kind.gpu) != "no")
+    found = [found for instance in usable for found in _smallest(model, instance, load, requests)]
     return tuple(sorted(found, key=lambda item: (item.usd_per_hour is None, item.usd_per_hour or 0.0, item.nodes)))
 
 

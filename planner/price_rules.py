@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from planner import alternatives, checks, pricing
+from planner import checks, pricing
 from planner.alternatives import Alternative
 from planner.hardware import SYSTEM_TYPES
-from planner.memory import Load
 from planner.pricing import Price
 from planner.problems import Mend, Path, Problem
 from planner.rules import Facts, Rule, path
-from planner.serving_rules import MEMORY_READS, NAMED_ALTERNATIVES, hardware_mends
+from planner.serving_rules import MEMORY_READS, NAMED_ALTERNATIVES, fitting, hardware_mends
 
 LIMIT = path("maxHourlyPrice")
 
@@ -65,13 +64,7 @@ def _cheaper(facts: Facts, bill: Price, limit: float) -> tuple[Alternative, ...]
     """GPU nodes on which the model fits and with which the stack keeps the limit."""
     gpus = bill.part("gpuNodes")
     left = limit - bill.total_per_hour + ((gpus.per_hour if gpus else None) or 0.0)
-    found = alternatives.alternatives(facts.model, Load.of(facts.settings.serving))
-    connected = facts.settings.fabric.kind == "efa"
-    return tuple(
-        item
-        for item in found
-        if item.usd_per_hour is not None and item.usd_per_hour <= left and (item.instance.efa or not connected)
-    )
+    return tuple(item for item in fitting(facts) if item.usd_per_hour is not None and item.usd_per_hour <= left)
 
 
 PRICE_RULES: tuple[Rule, ...] = (Rule(prices_are_of_parts, (path("prices"),)),)

@@ -157,10 +157,9 @@ def _offers(family: tuple[Model, ...], wish: Wish, stack_price: StackPrice) -> t
         if model.context_tokens < wish.load.max_model_len:
             continue
         for item in alternatives(model, replace(wish.load, max_num_seqs=wish.concurrency), wish.concurrency):
-            gpu, name = item.instance.gpu, item.instance.name
-            if gpu is None or item.usd_per_hour is None or runs(model, gpu) == "no":
-                continue
-            if name not in best or item.nodes < best[name].hardware.nodes:
+            name = item.instance.name
+            fewer = name not in best or item.nodes < best[name].hardware.nodes
+            if fewer and item.usd_per_hour is not None:
                 best[name] = Offer(model=model, hardware=item, price=stack_price(model, item))
     return tuple(sorted(best.values(), key=_preference))
 

@@ -83,7 +83,7 @@ def model_fits(facts: Facts) -> Iterator[Problem]:
     if fit is None or fit.loads:
         return
     tightest = min(fit.stages, key=lambda stage: stage.kv_gib)
-    found = alternatives.alternatives(facts.model, load)
+    found = fitting(facts)
     cheapest = "\n".join(f"- {item}" for item in found[:NAMED_ALTERNATIVES])
     needed = f"{tightest.weights_gib:.1f} GiB of weights and {tightest.overhead_gib:.1f} GiB of overhead"
     yield Problem(
@@ -141,6 +141,12 @@ def operator_restarts_after_start(facts: Facts) -> Iterator[Problem]:
             allowed=f"0.8.0 or newer, as {DEFAULT_LEADER_WORKER_SET}",
             mends=(Mend(place, DEFAULT_LEADER_WORKER_SET),),
         )
+
+
+def fitting(facts: Facts) -> tuple[Alternative, ...]:
+    """GPU nodes on which the model fits and which have the fabric that the stack asks for, cheapest first."""
+    found = alternatives.alternatives(facts.model, Load.of(facts.settings.serving))
+    return tuple(item for item in found if item.instance.efa or facts.settings.fabric.kind != "efa")
 
 
 def hardware_mends(facts: Facts, found: tuple[Alternative, ...]) -> tuple[Mend, ...]:

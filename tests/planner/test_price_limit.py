@@ -69,3 +69,12 @@ def test_a_paused_stack_keeps_a_small_limit(raw: dict[str, Any]) -> None:
     raw["gpuNodes"]["count"] = 0
     raw["maxHourlyPrice"] = 3
     assert plan(raw, api_key_given=True).serving is None
+
+
+def test_a_cheaper_fit_has_the_fabric_that_the_stack_asks_for(raw: dict[str, Any]) -> None:
+    raw |= {"model": "llama-3.1-8b-instruct", "maxHourlyPrice": 15}
+    raw["serving"]["maxModelLen"] = 16_384
+    raw["gpuNodes"] = {"instanceType": "p5.48xlarge", "count": 1}
+    problem = refused(raw)
+    assert "1 x g6.12xlarge" in problem.allowed
+    assert "g6e.2xlarge" not in problem.allowed
