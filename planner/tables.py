@@ -31,7 +31,7 @@ def listing(lines: Iterable[tuple[str, str]]) -> Table:
 
 def bar(shares: Sequence[tuple[str, str, float]], width: int) -> Text:
     """A stacked bar of `width` characters: (character, style, size) for each share, largest remainders rounded up."""
-    whole = sum(size for _, _, size in shares) or 1.0
+    whole = sum(size for _, _, size in shares)
     exact = [width * size / whole for _, _, size in shares]
     lengths = [int(length) for length in exact]
     by_remainder = sorted(range(len(exact)), key=lambda index: lengths[index] - exact[index])

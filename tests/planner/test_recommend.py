@@ -118,6 +118,11 @@ def test_what_is_left_out_says_why() -> None:
     assert not {"minimax-m2.5", "kimi-k2.5"} & set(families(advice))
 
 
+def test_a_model_whose_context_is_too_short_is_never_recommended_whatever_the_budget() -> None:
+    advice = advise(replace(FRONTIER, load=replace(LOAD, max_model_len=200_000)))
+    assert "minimax-m2.5" not in families(advice)
+
+
 def test_a_load_that_nothing_bears_is_left_out() -> None:
     advice = advise(replace(FRONTIER, concurrency=4000))
     assert advice.choices == ()
