@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from planner import cli_choose, cli_price, report, report_fit
+from planner import cli_choose, cli_price, prices, report, report_fit
 from planner.alternatives import alternatives
 from planner.command_line import (
     API_KEY,
@@ -30,6 +30,7 @@ from planner.command_line import (
 )
 from planner.memory import Load
 from planner.plan import plan as plan_stack
+from planner.prices import PriceFileError
 from planner.problems import SettingsError
 from planner.serving_rules import fit_of
 
@@ -41,6 +42,15 @@ Sequences = Annotated[int | None, typer.Option("--max-num-seqs", help="Requests 
 Batched = Annotated[int | None, typer.Option("--max-num-batched-tokens", help="Tokens of one step.")]
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
+
+
+@app.callback()
+def _prices_are_readable() -> None:
+    """Refuse a broken price file before any command reads from it."""
+    try:
+        prices.reference()
+    except PriceFileError as error:
+        refuse(str(error))
 
 
 @app.command()

@@ -205,7 +205,8 @@ def _look_up(
     if line.name in overrides:
         return overrides[line.name], "prices in the stack file", "", False
     if reference is None:
-        return None, f"no price known for {region}", "", False
+        hint = f"`python -m planner price --refresh --region {region} --write` reads it"
+        return None, f"no price known for {region}; {hint}", "", False
     date, stale = reference.date.isoformat(), reference.stale(day)
     if line.by_use:
         rate = "at an unknown price" if reference.known is None else f"at {reference.known:g} USD per {reference.unit}"

@@ -157,10 +157,10 @@ def _offers(family: tuple[Model, ...], wish: Wish, stack_price: StackPrice) -> t
         if model.context_tokens < wish.load.max_model_len:
             continue
         for item in alternatives(model, replace(wish.load, max_num_seqs=wish.concurrency), wish.concurrency):
-            name = item.instance.name
+            name, price = item.instance.name, stack_price(model, item)
             fewer = name not in best or item.nodes < best[name].hardware.nodes
-            if fewer and item.usd_per_hour is not None:
-                best[name] = Offer(model=model, hardware=item, price=stack_price(model, item))
+            if fewer and "gpuNodes" not in price.unknown:
+                best[name] = Offer(model=model, hardware=item, price=price)
     return tuple(sorted(best.values(), key=_preference))
 
 
@@ -183,7 +183,8 @@ def _why_not(family: tuple[Model, ...], offers: tuple[Offer, ...], wish: Wish) -
     if context < wish.load.max_model_len:
         return f"its context is {context:,} tokens, {wish.load.max_model_len:,} are wanted"
     if not offers:
-        return f"{wish.concurrency} requests of {wish.load.max_model_len:,} tokens at once fit on no priced hardware"
+        load = f"{wish.concurrency} requests of {wish.load.max_model_len:,} tokens at once"
+        return f"{load} fit on no hardware whose price is known"
     cheapest = min(offer.price.total_per_hour for offer in offers)
     return f"the cheapest stack costs at least {cheapest:.2f} USD/h, above the budget of {wish.budget:g}"
 

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from planner.plan import Plan
 from planner.report_fit import fit_summary, heading, render_fit
-from planner.report_price import render_first_token, render_price, total
+from planner.report_price import render_first_token, render_price, total, until
 from planner.tables import plain_text
 from planner.timeline import until_first_token
 
@@ -40,9 +40,5 @@ def summary(plan: Plan) -> dict[str, object]:
             **(fit_summary(plan.serving.fit) if plan.serving else {}),
         },
         "pricePerHour": {**price, "total": total(plan.price)},
-        **(
-            {"firstToken": f"after about {first_token.seconds / 60:.0f} min and {first_token.usd:.0f} USD"}
-            if first_token
-            else {}
-        ),
+        **({"firstToken": until(first_token)} if first_token else {}),
     }

@@ -38,11 +38,16 @@ def render_first_token(found: FirstToken) -> tuple[RenderableType, ...]:
     if found.download_gb:
         usd = "unknown" if found.download_usd is None else f"{found.download_usd:.2f}"
         made.add_row("weights through NAT, once", "", f"{found.download_gb:.0f} GB", usd)
-    least = "" if found.complete else "at least "
-    sentence = f"First token after about {found.seconds / 60:.0f} min and {least}{found.usd:.2f} USD."
+    sentence = f"First token {until(found)}."
     if found.overlap_usd:
         sentence += f" GPU nodes started beside the staging would add {found.overlap_usd:.2f} USD."
     return made, Text(sentence)
+
+
+def until(found: FirstToken) -> str:
+    """How long and at what price; "at least" where a price is unknown."""
+    least = "" if found.complete else "at least "
+    return f"after about {found.seconds / 60:.0f} min and {least}{found.usd:.2f} USD"
 
 
 def total(price: Price) -> str:

@@ -165,7 +165,9 @@ def hardware_mends(facts: Facts, found: tuple[Alternative, ...]) -> tuple[Mend, 
         if value not in (None, new)
     )
     kind = () if same else (Mend(path("gpuNodes.instanceType"), chosen.instance.name),)
-    return (*kind, Mend(path("gpuNodes.count"), chosen.nodes), *split)
+    # The user's own price was that of the hardware that goes.
+    price = (Mend(path("prices.gpuNodes"), None),) if kind and "gpuNodes" in facts.settings.prices else ()
+    return (*kind, Mend(path("gpuNodes.count"), chosen.nodes), *split, *price)
 
 
 _SPLIT: tuple[Path, ...] = (path("model"), path("gpuNodes"), TENSOR, PIPELINE)

@@ -129,6 +129,25 @@ def test_recommend_counts_what_is_around_the_gpu_nodes_by_the_users_own_stack_fi
     assert own["choices"][0]["usd_per_hour"] - bare["choices"][0]["usd_per_hour"] == pytest.approx(7.0)
 
 
+def test_recommend_takes_a_price_of_the_stack_file_for_that_hardware_alone(raw: dict[str, Any], tmp_path: Path) -> None:
+    raw["prices"] = {"gpuNodes": 1.0}
+    file = tmp_path / "Pulumi.test.yaml"
+    file.write_text(yaml.safe_dump({"config": {STACK_KEY: raw}}))
+    choices = data("recommend", "--stack-file", str(file), "--quality", "frontier")["choices"]
+    kimi = {choice["instance_type"]: choice["usd_per_hour"] for choice in choices if choice["family"] == "kimi-k2.5"}
+    assert kimi["p5.48xlarge"] < 5
+    assert kimi["p5en.48xlarge"] > 63
+
+
+def test_recommend_leaves_out_what_has_no_known_price_in_the_region(raw: dict[str, Any], tmp_path: Path) -> None:
+    raw["platform"] |= {"region": "us-west-2", "availabilityZone": "us-west-2b"}
+    file = tmp_path / "Pulumi.test.yaml"
+    file.write_text(yaml.safe_dump({"config": {STACK_KEY: raw}}))
+    result = run("recommend", "--stack-file", str(file))
+    assert result.exit_code == DOES_NOT_FIT
+    assert "no hardware whose price is known" in " ".join(result.stdout.split())
+
+
 def test_recommend_ends_with_1_where_nothing_is_left() -> None:
     result = run("recommend", "--budget", "1")
     assert result.exit_code == DOES_NOT_FIT

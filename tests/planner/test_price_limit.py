@@ -78,3 +78,9 @@ def test_a_cheaper_fit_has_the_fabric_that_the_stack_asks_for(raw: dict[str, Any
     problem = refused(raw)
     assert "1 x g6.12xlarge" in problem.allowed
     assert "g6e.2xlarge" not in problem.allowed
+
+
+def test_a_price_of_the_old_hardware_goes_with_it(raw: dict[str, Any]) -> None:
+    raw |= {"maxHourlyPrice": 70, "prices": {"gpuNodes": 50.0}}
+    mends = {dotted(mend.path): mend.value for mend in refused(raw).mends}
+    assert mends.items() >= {"gpuNodes.instanceType": "g7e.48xlarge", "prices.gpuNodes": None}.items()

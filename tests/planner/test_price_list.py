@@ -195,6 +195,19 @@ def test_write_puts_the_new_price_into_the_file_and_leaves_the_others(
     assert {name for name in before if before[name] != after[name]} == {P5}
 
 
+def test_a_region_that_the_list_does_not_know_is_refused_and_nothing_is_written(
+    aws: tuple[Any, Stubber], monkeypatch: pytest.MonkeyPatch, price_file: Path
+) -> None:
+    client, stub = aws
+    stub.add_response("get_products", {"PriceList": []})
+    monkeypatch.setattr(price_list, "client", lambda: client)
+    before = price_file.read_bytes()
+    result = run("--write", "--region", "mars")
+    assert result.exit_code == REFUSED
+    assert "--region mars" in result.stderr
+    assert price_file.read_bytes() == before
+
+
 def test_without_boto3_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 

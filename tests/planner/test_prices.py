@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from planner import prices
+from planner import SettingsError, plan, prices
+from planner.cli import app
+from planner.command_line import REFUSED
 from planner.hardware import GPU_TYPES, SYSTEM_TYPES
 from planner.prices import PriceFileError, Reference
 
@@ -86,3 +90,16 @@ def test_a_good_entry_is_read(tmp_path: Path) -> None:
     file = tmp_path / "prices.yaml"
     file.write_text(f"eu-west-1: {{gp3: {GOOD}}}", encoding="utf-8")
     assert prices.read(file) == {"eu-west-1": {"gp3": entry()}}
+
+
+def test_a_broken_price_file_is_refused_by_commands_and_by_the_stack_without_a_traceback(
+    raw: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text("us-east-1: {gp3: 0.08}", encoding="utf-8")
+    monkeypatch.setattr(prices, "reference", lambda: prices.read(file))
+    result = CliRunner().invoke(app, ["compare"])
+    assert result.exit_code == REFUSED
+    assert "gp3: exactly the keys" in result.stderr
+    with pytest.raises(SettingsError, match=r"prices\.yaml"):
+        plan(raw, api_key_given=True)

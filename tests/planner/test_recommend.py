@@ -24,7 +24,7 @@ FRONTIER = Wish(quality="frontier", load=LOAD)
 
 def stack_price(model: Model, offer: Alternative) -> Price:  # noqa: ARG001 (the model does not change the bill here)
     """GPU nodes and 2 USD per hour for all else."""
-    gpus = offer.usd_per_hour or 0.0
+    gpus = offer.usd_per_hour
     lines = (("gpuNodes", gpus), ("around", AROUND))
     parts = tuple(
         PricePart(
@@ -32,7 +32,7 @@ def stack_price(model: Model, offer: Alternative) -> Price:  # noqa: ARG001 (the
         )
         for name, usd in lines
     )
-    return Price(parts=parts, total_per_hour=gpus + AROUND, complete=True)
+    return Price(parts=parts, total_per_hour=(gpus or 0.0) + AROUND, complete=gpus is not None)
 
 
 def advise(wish: Wish) -> Advice:
@@ -126,7 +126,7 @@ def test_a_model_whose_context_is_too_short_is_never_recommended_whatever_the_bu
 def test_a_load_that_nothing_bears_is_left_out() -> None:
     advice = advise(replace(FRONTIER, concurrency=4000))
     assert advice.choices == ()
-    assert "fit on no priced hardware" in advice.excluded[0].reason
+    assert "fit on no hardware whose price is known" in advice.excluded[0].reason
 
 
 def test_the_break_even_is_what_the_stack_costs_a_day_at_the_price_of_the_api() -> None:
