@@ -108,9 +108,7 @@ def _refresh(region: str, *, write: bool, as_json: bool) -> None:
     except PriceListError as error:
         refuse(str(error))
     if all(change.after is None for change in changes):
-        refuse(
-            f"--region {region}\n   allowed: a region of the AWS Price List, as us-east-1; it names no price for this one"
-        )
+        refuse(f"--region {region}\n   allowed: a region for which the AWS Price List names prices, as us-east-1")
     if write:
         prices.write(prices.FILE, known | {region: price_list.merged(known.get(region, {}), changes)})
     show(changes_data(region, changes, written=write), render_changes(region, changes, written=write), as_json=as_json)

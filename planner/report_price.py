@@ -25,8 +25,7 @@ def render_price(price: Price) -> tuple[RenderableType, ...]:
         hour = "unknown" if part.per_hour is None else f"{part.per_hour:.2f}"
         month = "unknown" if part.per_hour is None else f"{part.per_hour * HOURS_PER_MONTH:,.2f}"
         made.add_row(part.name, part.title, f"{part.quantity:g} {part.unit}", f"{unit}{old}", hour, month)
-    sources = "\n".join(dict.fromkeys(_source(part) for part in price.parts))
-    return Text("Price by part"), made, Text(f"Total: {total(price)}\n\n{sources}{_age(price)}")
+    return Text("Price by part"), made, Text(f"Total: {total(price)}\n"), Text("\n".join(_sources(price)))
 
 
 def render_first_token(found: FirstToken) -> tuple[RenderableType, ...]:
@@ -45,15 +44,21 @@ def render_first_token(found: FirstToken) -> tuple[RenderableType, ...]:
 
 
 def until(found: FirstToken) -> str:
-    """How long and at what price; "at least" where a price is unknown."""
-    least = "" if found.complete else "at least "
-    return f"after about {found.seconds / 60:.0f} min and {least}{found.usd:.2f} USD"
+    """How long and at what price: "at least" where a part's is unknown, nothing where the GPU nodes' is."""
+    after = f"after about {found.seconds / 60:.0f} min"
+    if found.overlap_usd is None:
+        return f"{after}, at an unknown price"
+    return f"{after} and {'' if found.complete else 'at least '}{found.usd:.2f} USD"
 
 
 def total(price: Price) -> str:
-    """The sum by the hour; "at least" where a part's price is unknown."""
+    """The sum by hour and month; "at least" where a part's price is unknown, and which parts are."""
+    if len(price.unknown) == len(price.parts):
+        return "unknown, as the price of every part"
     hour, month = f"{price.total_per_hour:.2f} USD per hour", f"{price.total_per_month:,.0f} USD per month of 730 h"
-    return f"{'' if price.complete else 'at least '}{hour}, {month}"
+    if price.complete:
+        return f"{hour}, {month}"
+    return f"at least {hour}, {month}, without {', '.join(price.unknown)}"
 
 
 def explain_price(price: Price) -> Iterator[str]:
@@ -132,19 +137,16 @@ def _formula(part: PricePart) -> str:
     return f"{product}; {part.source}{dated}"
 
 
-def _source(part: PricePart) -> str:
-    dated = f" ({part.date}{OLD if part.stale else ''})" if part.date else ""
-    return f"{part.name}: {part.source}{dated}"
-
-
-def _age(price: Price) -> str:
-    """A hint where a price of the bill is old."""
-    if not any(part.stale for part in price.parts):
-        return ""
-    return (
-        f"\n{OLD} older than {STALE_AFTER_DAYS} days: `python -m planner price --refresh` "
-        "reads the AWS Price List of today"
-    )
+def _sources(price: Price) -> Iterator[str]:
+    """Where the prices come from, parts of one source together, and a hint where one is old."""
+    named: dict[str, list[str]] = {}
+    for part in price.parts:
+        dated = f" ({part.date}{OLD if part.stale else ''})" if part.date else ""
+        named.setdefault(f"{part.source}{dated}", []).append(part.name)
+    yield from (f"{', '.join(parts)}: {source}" for source, parts in named.items())
+    if any(part.stale for part in price.parts):
+        command = "`python -m planner price --refresh` reads the AWS Price List of today"
+        yield f"{OLD} older than {STALE_AFTER_DAYS} days: {command}"
 
 
 def render_changes(region: str, changes: tuple[Change, ...], *, written: bool) -> tuple[RenderableType, ...]:
