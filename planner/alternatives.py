@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from planner import memory, parallelism, prices
 from planner.hardware import GPU_TYPES, Gpu, InstanceType
-from planner.memory import Fit, Load
+from planner.memory import Fit
 from planner.models import Model
+from planner.overhead import Load
 from planner.runs import runs
 
 # More pipeline stages than this idle each other: such a shape may fit and is still no advice.

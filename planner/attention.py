@@ -41,6 +41,11 @@ class MultiHeadLatentAttention:
     v_head_dim: int
     indexer: SparseIndexer | None = None
 
+    @property
+    def value_width(self) -> int:
+        """Values that decoding adds up for each head: the compressed vector itself."""
+        return self.kv_lora_rank
+
     def parameters(self, hidden: int, tensor_parallel: int) -> float:
         """Down projections are whole on every rank, the others are split by head."""
         whole = hidden * (self.q_lora_rank + self.kv_lora_rank + self.qk_rope_head_dim)
@@ -49,6 +54,10 @@ class MultiHeadLatentAttention:
         query = self.q_lora_rank * self.heads * (self.qk_nope_head_dim + self.qk_rope_head_dim)
         split = query + self._kv_up() + self.heads * self.v_head_dim * hidden
         return whole + split / tensor_parallel
+
+    def activation_values(self, tensor_parallel: int) -> float:  # noqa: ARG002 (freed before the MLP)
+        """Values of one token that outlive attention: none, all is done inside one operation."""
+        return 0.0
 
     def runtime_copies(self, tensor_parallel: int) -> float:
         """Parameters that vLLM stores a second time, in bf16: the KV up projection, transposed for decoding."""
@@ -90,10 +99,19 @@ class GroupedQueryAttention:
     head_dim: int
     output_gate: bool = False
 
+    @property
+    def value_width(self) -> int:
+        """Values that decoding adds up for each head."""
+        return self.head_dim
+
     def parameters(self, hidden: int, tensor_parallel: int) -> float:
         """Query, key, value and output projections, split by head."""
         query_and_output = (3 if self.output_gate else 2) * self.heads / tensor_parallel
         return hidden * self.head_dim * (query_and_output + 2 * self._kv_heads(tensor_parallel))
+
+    def activation_values(self, tensor_parallel: int) -> float:
+        """Values of one token that outlive attention: its query, key, value and output."""
+        return self.head_dim * (2 * self.heads / tensor_parallel + 2 * self._kv_heads(tensor_parallel))
 
     def runtime_copies(self, tensor_parallel: int) -> float:  # noqa: ARG002 (none)
         """GQA stores nothing twice."""

@@ -28,7 +28,7 @@ from planner.command_line import (
     refuse,
     show,
 )
-from planner.memory import Load
+from planner.overhead import Load
 from planner.plan import plan as plan_stack
 from planner.prices import PriceFileError
 from planner.problems import SettingsError

@@ -13,8 +13,8 @@ from planner.catalogue import CATALOGUE
 from planner.command_line import DOES_NOT_FIT, AsJson, Explain, StackFile, facts_of, model_of, positive, refuse, show
 from planner.compare import COMPARED, checkpoints, rows, smallest_by_family
 from planner.hardware import GPU_TYPES, SYSTEM_TYPES
-from planner.memory import Load
 from planner.models import Model
+from planner.overhead import Load
 from planner.pricing import Price
 from planner.recommend import Tier, Wish
 from planner.recommend import recommend as advise

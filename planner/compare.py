@@ -13,8 +13,9 @@ from planner import throughput
 from planner.alternatives import MOST_NODES, study_gpus
 from planner.catalogue import CATALOGUE
 from planner.hardware import A100_80, B200, GPU_TYPES, H100, H200, Gpu, InstanceType
-from planner.memory import Fit, Load
+from planner.memory import Fit
 from planner.models import Model
+from planner.overhead import Load
 from planner.runs import Runs, runs
 from planner.throughput import Throughput
 

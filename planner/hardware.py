@@ -20,6 +20,11 @@ class Gpu:
     compute_capability: tuple[int, int]
 
     @property
+    def has_fp8(self) -> bool:
+        """Whether it multiplies FP8 numbers: from Ada (8.9) on."""
+        return self.compute_capability >= (8, 9)
+
+    @property
     def key(self) -> str:
         """What flags call it, as h100-80gb."""
         return self.name.lower().replace(" gb", "gb").replace(" ", "-")

@@ -14,8 +14,8 @@ from typing import Literal
 from planner.alternatives import Alternative, alternatives
 from planner.compare import COMPARED, checkpoints
 from planner.hardware import H100, H200
-from planner.memory import Load
 from planner.models import Model
+from planner.overhead import Load
 from planner.pricing import Price
 from planner.runs import runs
 from planner.throughput import Throughput, stated

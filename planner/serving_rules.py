@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from planner import alternatives, memory, parallelism
 from planner.alternatives import Alternative
 from planner.checks import version
-from planner.memory import Fit, Load
+from planner.memory import Fit
+from planner.overhead import Load
 from planner.parallelism import Parallelism
 from planner.problems import Mend, Path, Problem
 from planner.rules import Facts, Rule, path

@@ -15,7 +15,6 @@ from planner.parallelism import Parallelism
 
 # Marlin kernels, which compute FP8 weights on GPUs without FP8 arithmetic, want a bf16 scale per 128 values.
 _MARLIN_SCALE_BYTES = BF16_BYTES / 128
-_FIRST_FP8 = (8, 9)
 
 
 def layers_per_stage(layers: int, stages: int) -> tuple[int, ...]:
@@ -92,7 +91,7 @@ def _routed_share(routed: int, shape: Parallelism) -> float:
 
 
 def _marlin_scales(model: Model, gpu: Gpu | None) -> float:
-    blocks = model.precision == "fp8" and gpu is not None and gpu.compute_capability < _FIRST_FP8
+    blocks = model.precision == "fp8" and gpu is not None and not gpu.has_fp8
     return _MARLIN_SCALE_BYTES if blocks else 0.0
 
 

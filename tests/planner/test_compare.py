@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from planner import memory
 from planner.alternatives import study_gpus
 from planner.compare import COMPARED, COMPARED_GPUS, Row, checkpoints, rows, smallest_by_family
-from planner.memory import Load
+from planner.overhead import Load
 from planner.settings import Serving
 from planner.throughput import Throughput
 
@@ -75,7 +76,6 @@ def test_a_million_tokens_have_a_price_only_at_a_stated_throughput() -> None:
     assert all(row.usd_per_million is None for row in ALL)
 
 
-def test_a_model_that_four_nodes_do_not_hold_has_no_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "FRAMEWORK_GIB", 1000.0)
-    row: Row = next(rows(checkpoints(("kimi-k2.5",)), LOAD))
+def test_a_model_that_four_nodes_do_not_hold_has_no_shape() -> None:
+    row: Row = next(rows(checkpoints(("kimi-k2.5",)), replace(LOAD, gpu_memory_utilization=0.05)))
     assert (row.fit, row.gpus, row.usd_per_hour, row.usd_per_million) == (None, 0, None, None)

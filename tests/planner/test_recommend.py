@@ -9,8 +9,8 @@ import pytest
 from planner import memory
 from planner.alternatives import Alternative
 from planner.catalogue import CATALOGUE
-from planner.memory import Load
 from planner.models import Model
+from planner.overhead import Load
 from planner.pricing import Price, PricePart
 from planner.recommend import TIERS, Advice, Choice, Wish, recommend, tier
 from planner.runs import runs

@@ -7,8 +7,8 @@ import pytest
 from planner import memory
 from planner.catalogue import CATALOGUE
 from planner.hardware import H100, H200
-from planner.memory import Load
 from planner.models import Model
+from planner.overhead import Load
 from planner.parallelism import Parallelism
 from planner.report_fit import BAR_WIDTH, render_fit
 from planner.settings import Serving

@@ -1,0 +1,1 @@
+"""Measurements: what the planner computes against what real runs reported."""

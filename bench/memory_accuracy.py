@@ -1,0 +1,132 @@
+"""The planner's memory fit against what vLLM reported: `python -m bench.memory_accuracy [--terms]`.
+
+One line a case: the error in weights, KV GiB and KV tokens (or full-length requests), and the medians. Cases whose
+utilisation or GPU nobody stated are shown in brackets and left out of the medians: their error is not the planner's.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from planner import memory
+from planner.catalogue import CATALOGUE
+from planner.hardware import GPUS
+from planner.memory import Fit
+from planner.models import Model
+from planner.overhead import Load
+from planner.parallelism import Parallelism
+
+CASES = Path(__file__).with_name("memory_cases.yaml")
+# What vLLM takes where a case does not say: 1024 sequences and 8192 tokens a step on GPUs of 70 GiB or more, else
+# 256 and 2048 (vllm/engine/arg_utils.py).
+LARGE = {"max_num_seqs": 1024, "max_num_batched_tokens": 8192}
+SMALL = {"max_num_seqs": 256, "max_num_batched_tokens": 2048}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Relative errors of one case, None where it has no figure to compare."""
+
+    name: str
+    fit: Fit
+    certain: bool
+    weights: float | None
+    kv_gib: float | None
+    kv_tokens: float | None
+
+
+def outcomes() -> Iterator[Outcome]:
+    """Every case of the data file."""
+    data = yaml.safe_load(CASES.read_text(encoding="utf-8"))
+    for case in (*data["published"], *data["measured"]):
+        yield outcome(case)
+
+
+def outcome(case: dict[str, Any]) -> Outcome:
+    """Compute the fit of one case and compare."""
+    gpu = GPUS[case.get("gpu") or "h200-141gb"]
+    stated = "layers" in case or (case.get("gpu") is not None and "gpu_memory_utilization" in case)
+    model = _model(case)
+    found = memory.fit(model, gpu, _shape(case), _load(case, model))
+    # Weights and KV are logged by one rank: the stage that is nearest is the one that logged.
+    return Outcome(
+        name=case["id"],
+        fit=found,
+        certain=stated,
+        weights=_nearest(case.get("weights_gib"), [stage.weights_gib for stage in found.stages]),
+        kv_gib=_nearest(case.get("kv_gib"), [stage.kv_gib for stage in found.stages]),
+        kv_tokens=_nearest(case.get("kv_tokens"), [found.kv_tokens])
+        if "kv_tokens" in case
+        else _nearest(case.get("requests"), [found.concurrent_requests]),
+    )
+
+
+def _model(case: dict[str, Any]) -> Model:
+    model = CATALOGUE[case["model"]]
+    changed: dict[str, Any] = {"layers": case["layers"]} if "layers" in case else {}
+    if case.get("language_model_only"):
+        changed["vision"] = None
+    return replace(model, architecture=replace(model.architecture, **changed))
+
+
+def _shape(case: dict[str, Any]) -> Parallelism:
+    return Parallelism(
+        case.get("tensor_parallel", 1),
+        case.get("pipeline_parallel", 1),
+        1,
+        case.get("expert_parallel", False),
+        case.get("decode_context_parallel", 1),
+    )
+
+
+def _load(case: dict[str, Any], model: Model) -> Load:
+    large = GPUS[case.get("gpu") or "h200-141gb"].usable_gib >= 70 and not str(case.get("gpu")).startswith("a100")
+    defaults = LARGE if large else SMALL
+    sequences = case.get("max_num_seqs", defaults["max_num_seqs"])
+    return Load(
+        gpu_memory_utilization=case.get("gpu_memory_utilization", 0.9),
+        max_model_len=case.get("max_model_len", model.context_tokens),
+        max_num_seqs=sequences,
+        max_num_batched_tokens=case.get("max_num_batched_tokens", max(sequences, defaults["max_num_batched_tokens"])),
+        kv_cache_dtype=case.get("kv_cache_dtype", "auto"),
+    )
+
+
+def _nearest(reported: float | None, computed: list[float]) -> float | None:
+    if reported is None:
+        return None
+    return min((value / reported - 1 for value in computed), key=abs)
+
+
+def _percent(error: float | None, *, certain: bool) -> str:
+    if error is None:
+        return "-"
+    return f"{error:+.1%}" if certain else f"({error:+.1%})"
+
+
+def main() -> None:
+    """Print the table; `--terms` adds what the planner takes each GPU to hold."""
+    found = list(outcomes())
+    print(f"{'case':46} {'weights':>9} {'KV GiB':>9} {'KV tokens':>10}")
+    for item in found:
+        columns = [_percent(error, certain=item.certain) for error in (item.weights, item.kv_gib, item.kv_tokens)]
+        print("{:46} {:>9} {:>9} {:>10}".format(item.name, *columns))
+        if "--terms" in sys.argv:
+            last = item.fit.stages[-1]
+            terms = ", ".join(f"{term.name} {term.gib:.2f}" for term in last.overhead)
+            print(f"    weights {last.weights_gib:.2f}, {terms}, KV {last.kv_gib:.2f}")
+    certain = [item for item in found if item.certain]
+    for what in ("weights", "kv_gib", "kv_tokens"):
+        errors = [abs(error) for item in certain if (error := getattr(item, what)) is not None]
+        print(f"median |error| of {what:10} {statistics.median(errors):.1%} over {len(errors)} cases")
+
+
+if __name__ == "__main__":
+    main()
