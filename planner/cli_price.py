@@ -110,5 +110,8 @@ def _refresh(region: str, *, write: bool, as_json: bool) -> None:
     if all(change.after is None for change in changes):
         refuse(f"--region {region}\n   allowed: a region for which the AWS Price List names prices, as us-east-1")
     if write:
-        prices.write(prices.FILE, known | {region: price_list.merged(known.get(region, {}), changes)})
+        try:
+            prices.write(prices.FILE, known | {region: price_list.merged(known.get(region, {}), changes)})
+        except OSError as error:
+            refuse(f"{prices.FILE}: {error.strerror}")
     show(changes_data(region, changes, written=write), render_changes(region, changes, written=write), as_json=as_json)

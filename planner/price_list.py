@@ -91,12 +91,16 @@ QUERIES: dict[str, Query] = {
 
 
 def client() -> Any:  # noqa: ANN401 (boto3 makes its clients at run time)
-    """A Price List client with the user's own credentials. Raises PriceListError where boto3 is missing."""
+    """A Price List client with the user's own credentials. Raises PriceListError where there can be none."""
     try:
         import boto3
+        from botocore.exceptions import BotoCoreError
     except ImportError:
         raise PriceListError("boto3 is not installed; type: pip install boto3") from None
-    return boto3.client("pricing", region_name=ENDPOINT_REGION)
+    try:
+        return boto3.client("pricing", region_name=ENDPOINT_REGION)
+    except BotoCoreError as error:
+        raise PriceListError(f"no client for the AWS Price List: {error}") from None
 
 
 def refresh(client: Any, region: str, known: Region, today: datetime.date) -> Iterator[Change]:  # noqa: ANN401

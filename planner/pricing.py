@@ -71,6 +71,7 @@ class Price:
     parts: tuple[PricePart, ...]
     total_per_hour: float
     complete: bool
+    purchase: Purchase = "on_demand"
 
     @property
     def total_per_month(self) -> float:
@@ -109,10 +110,11 @@ def price(
 ) -> Price:
     """The bill of the stack as configured, or with its GPU nodes bought in another way."""
     day = today or prices.today()
-    lines = _lines(settings, gpu_type, system_type, purchase or settings.purchase.kind, day)
+    bought: Purchase = purchase or settings.purchase.kind
+    lines = _lines(settings, gpu_type, system_type, bought, day)
     parts = tuple(_part(line, settings, day) for line in lines if line.quantity)
     known = [part.per_hour for part in parts if part.per_hour is not None]
-    return Price(parts=parts, total_per_hour=sum(known), complete=len(known) == len(parts))
+    return Price(parts=parts, total_per_hour=sum(known), complete=len(known) == len(parts), purchase=bought)
 
 
 def _lines(

@@ -1,7 +1,8 @@
 """What it costs until the first token: a line of phases, each with its length and what is paid during it.
 
-GPU nodes are created after the weights are staged (`start: after_staging`), so that no GPU is paid before. Lengths
-that follow from sizes and throughputs are computed; the others are stated assumptions, which a user may replace.
+GPU nodes on demand are created after the weights are staged (`after_staging`), so that no GPU is paid before; those of
+a reservation or a capacity block are paid anyway, so they boot beside the staging (`overlap`). Lengths that follow from
+sizes and throughputs are computed; the others are stated assumptions, which a user may replace.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from planner import prices
 from planner.hardware import SYSTEM_TYPES
 from planner.plan import Plan
 from planner.settings import NewNetwork
+
+BOOT = "assumed: instance start, node join, image pull"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,25 +74,32 @@ def until_first_token(plan: Plan, pace: Pace | None = None) -> FirstToken | None
     gpus = plan.price.part("gpuNodes")
     gpu_rate = (gpus.per_hour if gpus else None) or 0.0
     around = plan.price.total_per_hour - gpu_rate
+    on_demand = plan.price.purchase == "on_demand"
     staging, limit = _staging(plan, pace)
     boot = pace.boot_minutes * 60
+    between = (
+        (("staging", staging, limit), ("boot", boot, BOOT))
+        if on_demand
+        else (("staging, boot", max(staging, boot), f"side by side: {limit}; {BOOT}"),)
+    )
     lengths = (
-        ("platform", pace.platform_minutes * 60, False, "assumed: network, control plane, system nodes, file system"),
-        ("staging", staging, False, limit),
-        ("boot", boot, True, "assumed: instance start, node join, image pull"),
-        ("load", plan.weights.expected_load_seconds, True, "computed: all nodes read the weights; no compilation"),
+        ("platform", pace.platform_minutes * 60, "assumed: network, control plane, system nodes, file system"),
+        *between,
+        ("load", plan.weights.expected_load_seconds, "computed: all nodes read the weights; no compilation"),
     )
-    phases = tuple(
-        Phase(name=name, seconds=seconds, usd_per_hour=around + gpu_rate * paid, gpus_paid=paid, source=source)
-        for name, seconds, paid, source in lengths
-    )
+    phases = []
+    for name, seconds, source in lengths:
+        paid = not on_demand or name in ("boot", "load")
+        rate = around + gpu_rate * paid
+        phases.append(Phase(name=name, seconds=seconds, usd_per_hour=rate, gpus_paid=paid, source=source))
     download_gb, download_usd = _download(plan)
     known = gpus is not None and gpus.per_hour is not None
+    idle = max(0.0, staging - boot) if on_demand else 0.0
     return FirstToken(
-        phases=phases,
+        phases=tuple(phases),
         download_gb=download_gb,
         download_usd=download_usd,
-        overlap_usd=gpu_rate * max(0.0, staging - boot) / 3600 if known else None,
+        overlap_usd=gpu_rate * idle / 3600 if known else None,
         complete=plan.price.complete and download_usd is not None,
     )
 

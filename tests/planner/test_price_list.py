@@ -222,6 +222,27 @@ def test_without_boto3_the_command_says_what_to_install(monkeypatch: pytest.Monk
     assert "pip install boto3" in result.stderr
 
 
+def test_a_profile_that_does_not_exist_becomes_one_message(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    result = run()
+    assert result.exit_code == REFUSED
+    assert "nobody" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_file_that_cannot_be_written_becomes_one_message(
+    aws: tuple[Any, Stubber], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    answer_once(aws, monkeypatch)
+    prices.reference()
+    monkeypatch.setattr(prices, "FILE", tmp_path / "nowhere" / "prices.yaml")
+    result = run("--write")
+    assert result.exit_code == REFUSED
+    assert "No such file" in result.stderr
+
+
 @pytest.mark.parametrize("flag", [["--write"], ["--region", "eu-west-1"]])
 def test_flags_of_refresh_without_it_are_refused(flag: list[str]) -> None:
     result = CliRunner().invoke(app, ["price", *flag])

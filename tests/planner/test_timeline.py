@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -60,6 +61,18 @@ def test_gpu_nodes_beside_the_staging_would_idle_for_as_long_as_it_outlasts_thei
     idle = phase(found, "staging").seconds - 600
     assert found.overlap_usd == pytest.approx(GPUS * idle / 3600)
     assert way(raw, Pace(boot_minutes=60)).overlap_usd == 0
+
+
+@pytest.mark.parametrize(("minutes", "seconds"), [(10, 1153), (60, 3600)])
+def test_nodes_that_are_paid_anyway_boot_beside_the_staging(raw: dict[str, Any], minutes: int, seconds: int) -> None:
+    found = plan(raw, api_key_given=True)
+    reserved = replace(found, price=replace(found.price, purchase="reservation"))
+    line = until_first_token(reserved, Pace(boot_minutes=minutes))
+    assert line is not None
+    assert [phase.name for phase in line.phases] == ["platform", "staging, boot", "load"]
+    assert all(phase.gpus_paid for phase in line.phases)
+    assert line.phases[1].seconds == pytest.approx(seconds, abs=1)
+    assert line.overlap_usd == 0
 
 
 def test_an_existing_network_pays_no_nat_of_the_stacks_own(raw: dict[str, Any]) -> None:
