@@ -7,6 +7,7 @@ nodes run under, and the Kubernetes provider that everything inside the cluster 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -124,12 +125,11 @@ class Cluster(ComponentResource):
         invoke = InvokeOptions(parent=self)
         self.account_identity = get_caller_identity(opts=invoke).arn
         deployer = iam.get_session_context(arn=self.account_identity, opts=invoke).issuer_arn
-        admins = [arn for arn in self._args.settings.platform.admins if arn != deployer]
-        for arn in admins:
-            self._admin(f"{self._name}-admin-{arn.rpartition(':')[2].replace('/', '-')}", arn)
-        return [self._admin(f"{self._name}-deployer", deployer)]
+        return [self._admin(arn) for arn in sorted({deployer, *self._args.settings.platform.admins})]
 
-    def _admin(self, name: str, principal: str) -> eks.AccessPolicyAssociation:
+    def _admin(self, principal: str) -> eks.AccessPolicyAssociation:
+        # Named by principal, not by part: who deploys next finds the entries that are there already.
+        name = f"{self._name}-admin-{principal.rpartition('/')[2]}-{hashlib.sha256(principal.encode()).hexdigest()[:8]}"
         entry = eks.AccessEntry(
             name,
             cluster_name=self.cluster.name,
@@ -177,7 +177,7 @@ def addon(
     configuration: dict[str, str] | None = None,
     depends_on: Sequence[Resource] = (),
 ) -> eks.Addon:
-    """An EKS add-on at the default version of the cluster's Kubernetes version."""
+    """An EKS add-on at the version that is the default when it is made; EKS keeps it until somebody updates it."""
     return eks.Addon(
         f"{prefix}-{addon_name}",
         cluster_name=cluster.name,

@@ -1,6 +1,6 @@
 """The gang: the manifest of the LeaderWorkerSet in which one vLLM spans all GPU nodes.
 
-Pure functions from a plan to plain data, so that every rule of it can be tested without an engine. Leader and worker
+Pure functions from a plan to a manifest, in which only the names of claim and Secret may be outputs. Leader and worker
 are alike but for the tail of the command, probes and ports.
 """
 
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+
+from pulumi import Input
 
 from components.device_plugins import GPU_TOLERATION
 from planner.hardware import InstanceType
@@ -37,8 +39,8 @@ Manifest = dict[str, Any]
 class Mounts:
     """Names of what the pods mount: the weight cache's claim and the Secret with the API key (None: no key)."""
 
-    claim: Any
-    api_key_secret: Any | None
+    claim: Input[str]
+    api_key_secret: Input[str] | None
 
 
 def leader_worker_set_spec(plan: Plan, serving: ServingPlan, mounts: Mounts) -> Manifest:
@@ -99,6 +101,8 @@ def container(plan: Plan, serving: ServingPlan, mounts: Mounts, *, leader: bool)
     return {
         "name": "vllm",
         "image": plan.settings.serving.image,
+        # The AWS image's own entrypoint is a shell script without `exec`: vLLM would never see SIGTERM and not drain.
+        "command": ["vllm", "serve"],
         "args": list(command.args),
         "env": [*map(variable, command.env), *(api_key(mounts) if leader else ())],
         "resources": resources(plan.instance),
@@ -159,7 +163,7 @@ def leader_side(serving: ServingPlan) -> Manifest:
 
 
 def worker_side(serving: ServingPlan) -> Manifest:
-    """A headless worker serves no HTTP: it lives as long as the leader's rendezvous port answers."""
+    """A headless worker serves no HTTP: it lives until the leader's rendezvous port has not answered for a minute."""
     dial = (
         "import os, socket; "
         f"socket.create_connection((os.environ['LWS_LEADER_ADDRESS'], {serving.master_port}), 5).close()"

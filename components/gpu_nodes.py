@@ -99,7 +99,7 @@ class GpuNodes(ComponentResource):
                 for interface in network_interfaces(self._args.plan.instance)
             ],
             placement={"group_name": placement.name},
-            tag_specifications=tag_specifications(f"{self._args.plan.settings.name}-gpu"),
+            tag_specifications=tag_specifications(self._args.plan.settings.name, "gpu"),
             opts=ResourceOptions(parent=self),
         )
 
@@ -114,6 +114,7 @@ class GpuNodes(ComponentResource):
             capacity_type="ON_DEMAND",
             instance_types=[settings.instance_type],
             ami_type="AL2023_x86_64_NVIDIA",
+            version=self._args.plan.settings.platform.kubernetes_version,
             release_version=settings.ami_release,
             launch_template={"id": template.id, "version": template.latest_version.apply(str)},
             labels={ROLE_LABEL: "gpu", "nvidia.com/gpu.present": "true"},

@@ -20,9 +20,14 @@ def root_disk(size_gib: int) -> ec2.LaunchTemplateBlockDeviceMappingArgs:
     )
 
 
-def tag_specifications(node_name: str) -> list[ec2.LaunchTemplateTagSpecificationArgs]:
-    """Name tags for what EC2 makes from a launch template; the provider's default tags do not reach these."""
+STACK_TAG = "vllm-multinode"
+"""On everything that the stack makes in AWS; its value is the deployment's name."""
+
+
+def tag_specifications(name: str, role: str) -> list[ec2.LaunchTemplateTagSpecificationArgs]:
+    """Tags of what EC2 makes from a launch template: the provider's default tags do not reach these."""
+    tags = {"Name": f"{name}-{role}", STACK_TAG: name}
     return [
-        ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags={"Name": node_name})
+        ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=tags)
         for kind in ("instance", "volume", "network-interface")
     ]

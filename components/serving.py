@@ -1,8 +1,8 @@
 """vLLM over all GPU nodes as one LeaderWorkerSet, and the Service that clients reach it by.
 
-Owns the LWS operator (unless the cluster has one), the API key's Secret, the LeaderWorkerSet, the client Service and
-the NetworkPolicy that keeps others away from the gang's ports, which are neither encrypted nor authenticated. The
-manifest of the gang itself is in `gang.py`.
+Owns the API key's Secret, the LeaderWorkerSet, the client Service and the NetworkPolicy that keeps others away from the
+gang's ports, which are neither encrypted nor authenticated. The manifest of the gang itself is in `gang.py`, its
+operator in `gang_operator.py`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from pulumi_kubernetes.core.v1 import Secret, Service
 from pulumi_kubernetes.meta.v1 import LabelSelectorArgsDict
 from pulumi_kubernetes.networking.v1 import NetworkPolicy
 
-from components.charts import LEADER_WORKER_SET, release
-from components.cluster import Cluster
 from components.gang import INDEX_LABEL, NAME_LABEL, Mounts, leader_worker_set_spec
 from components.weight_cache import WeightCache
 from planner.plan import Plan
@@ -33,13 +31,11 @@ class ServingArgs:
     plan: Plan
     cache: WeightCache
     api_key: Output[str] | None
-    cluster: Cluster
-    system_nodes: Resource
     after: Sequence[Resource]
 
 
 class Serving(ComponentResource):
-    """The LeaderWorkerSet with its operator, secret, Service and NetworkPolicy."""
+    """The LeaderWorkerSet with its secret, Service and NetworkPolicy."""
 
     service: str
     port: int
@@ -53,18 +49,9 @@ class Serving(ComponentResource):
         # The operator makes a headless Service of the gang's own name; clients need another one.
         self.service, self.port = f"{self._gang_name}-api", self._serving.port
         policy = self._network_policy()
-        self._gang([*args.after, *self._operator(), policy])
+        self._gang([*args.after, policy])
         self._service()
         self.register_outputs({"service": self.service})
-
-    def _operator(self) -> list[Resource]:
-        chosen = self._args.plan.settings.charts.leader_worker_set
-        if not chosen.install:
-            return []
-        options = ResourceOptions(
-            parent=self, deleted_with=self._args.cluster.cluster, depends_on=[self._args.system_nodes]
-        )
-        return [release(f"{self._name}-operator", LEADER_WORKER_SET, chosen, {}, options)]
 
     def _secret(self) -> Output[str] | None:
         if self._args.api_key is None:

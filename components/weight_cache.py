@@ -39,16 +39,14 @@ class WeightCache(ComponentResource):
 
     namespace: Output[str]
     claim_name: Output[str]
-    file_system_id: Output[str]
 
     def __init__(self, name: str, args: WeightCacheArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("vllm-multinode:index:WeightCache", name, None, opts)
         self._name, self._args = name, args
         file_system = self._file_system()
         self.namespace = Output.from_input(args.namespace)
-        self.file_system_id = file_system.id
         self.claim_name = self._claim(file_system).metadata.name
-        self.register_outputs({"fileSystemId": self.file_system_id, "claimName": self.claim_name})
+        self.register_outputs({"fileSystemId": file_system.id, "claimName": self.claim_name})
 
     def _file_system(self) -> fsx.LustreFileSystem:
         settings = self._args.plan.settings.weights
@@ -81,22 +79,40 @@ class WeightCache(ComponentResource):
         )
 
     def _rules(self, group: ec2.SecurityGroup) -> list[Resource]:
-        peers: dict[str, Input[str]] = {"self": group.id, "nodes": self._args.cluster.security_group_id}
+        nodes = self._args.cluster.security_group_id
+        peers: dict[str, Input[str]] = {"self": group.id, "nodes": nodes}
         directions = (("in", vpc.SecurityGroupIngressRule), ("out", vpc.SecurityGroupEgressRule))
-        return [
-            rule(
-                f"{self._name}-lustre-{direction}-{peer}-{first}",
-                security_group_id=group.id,
-                referenced_security_group_id=peer_id,
+        # The servers call their clients back, for example after a failover.
+        back = [
+            vpc.SecurityGroupIngressRule(
+                f"{self._name}-lustre-back-{first}",
+                security_group_id=nodes,
+                referenced_security_group_id=group.id,
                 ip_protocol="tcp",
                 from_port=first,
                 to_port=last,
-                description=f"Lustre, {peer}",
+                description="Lustre, from the file system",
                 opts=ResourceOptions(parent=self),
             )
-            for direction, rule in directions
-            for peer, peer_id in peers.items()
             for first, last in LUSTRE_PORTS
+        ]
+        return [
+            *back,
+            *(
+                rule(
+                    f"{self._name}-lustre-{direction}-{peer}-{first}",
+                    security_group_id=group.id,
+                    referenced_security_group_id=peer_id,
+                    ip_protocol="tcp",
+                    from_port=first,
+                    to_port=last,
+                    description=f"Lustre, {peer}",
+                    opts=ResourceOptions(parent=self),
+                )
+                for direction, rule in directions
+                for peer, peer_id in peers.items()
+                for first, last in LUSTRE_PORTS
+            ),
         ]
 
     def _claim(self, file_system: fsx.LustreFileSystem) -> PersistentVolumeClaim:

@@ -48,7 +48,7 @@ MEMORY = "16Gi"
 TIMEOUT_HOURS = 4
 
 INSTALL_AND_RUN = (
-    "python -m pip install --quiet --no-cache-dir --disable-pip-version-check --require-hashes"
+    "python -m pip install --retries 10 --quiet --no-cache-dir --disable-pip-version-check --require-hashes"
     " --only-binary=:all: --target /packages -r /payload/payloads/requirements-staging.txt"
     " && exec python -m payloads.stage_weights"
 )
@@ -168,6 +168,8 @@ class WeightStaging(ComponentResource):
                     "command": ["sh", "-c", INSTALL_AND_RUN],
                     "env": self._environment(),
                     "resources": {"requests": resources, "limits": resources},
+                    # Where the script could not write its verdict (pip failed, memory ran out), the log's end is shown.
+                    "termination_message_policy": "FallbackToLogsOnError",
                     "security_context": {
                         "allow_privilege_escalation": False,
                         "capabilities": {"drop": ["ALL"]},

@@ -37,7 +37,7 @@ def read_marker(settings: Settings) -> dict[str, Any] | None:
             and marker["revision"] == settings.revision
             and marker["bytes"] <= stored
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
     return marker if whole else None
 
@@ -55,7 +55,7 @@ def open_temporary_directory(settings: Settings) -> None:
             shutil.rmtree(temporary, ignore_errors=True)
             final.rename(temporary)
         temporary.mkdir(exist_ok=True)
-    except OSError as error:
+    except (PermissionError, FileNotFoundError, NotADirectoryError) as error:
         raise StagingError(
             ExitCode.BAD_CONFIGURATION,
             f"cannot write to STAGE_DIRECTORY={settings.directory} ({error.strerror}): "

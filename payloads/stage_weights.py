@@ -87,8 +87,8 @@ def stage_patiently(settings: Settings, board: ProgressBoard) -> str:
     for attempt in range(1, settings.attempts):
         try:
             return stage(settings, board)
-        except StagingError as failure:
-            if failure.code.final:
+        except (StagingError, OSError) as failure:
+            if isinstance(failure, StagingError) and failure.code.final:
                 raise
             wait = settings.retry_seconds * 2 ** (attempt - 1)
             log(_without_token(f"{failure}; attempt {attempt + 1} of {settings.attempts} in {wait:g} s"))

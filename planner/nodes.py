@@ -10,9 +10,6 @@ from planner.hardware import InstanceType
 
 InterfaceKind = Literal["interface", "efa", "efa-only"]
 
-LOCAL_DISKS = "/mnt/k8s-disks/0"
-"""Where nodeadm mounts the RAID0 array of the NVMe disks (amazon-eks-ami `nodeadm/doc/api.md`, v20260724)."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interface:

@@ -21,8 +21,9 @@ CACHE_DIRECTORY = "/cache"
 STARTUP_SECONDS = 7200
 SHUTDOWN_TIMEOUT_SECONDS = 60
 PRE_STOP_SECONDS = 15
-# More than pre-stop and shutdown timeout together, or the kubelet kills requests that are being drained.
-TERMINATION_GRACE_SECONDS = 120
+# More than pre-stop and shutdown timeout together, or the kubelet kills requests that are being drained; a worker waits
+# for the leader's shutdown timeout before its own begins.
+TERMINATION_GRACE_SECONDS = 180
 # torch gives up on a collective after 600 s by default; ranks wait longer than that for each other's weights.
 DISTRIBUTED_TIMEOUT_SECONDS = 3600
 

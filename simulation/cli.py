@@ -9,6 +9,7 @@ import argparse
 import os
 import shlex
 import sys
+from pathlib import Path
 
 from simulation import environment, paths
 from simulation.tools.errors import SetupError
@@ -52,10 +53,20 @@ def _dispatch(chosen: argparse.Namespace) -> int:
     if chosen.command == "prepare":
         _say(f"Ready: stack {environment.STACK}, AWS simulated, state in {paths.home()}.")
         return 0
-    words = chosen.words if chosen.command == "run" else [os.environ.get("SHELL") or "bash"]
-    if chosen.command == "shell":
-        _say("Plain `pulumi`, `kubectl` and `aws` now see the simulation only. Leave with `exit`.")
-    return _become(words)
+    if chosen.command == "run":
+        return _become(chosen.words)
+    _say("Plain `pulumi`, `kubectl` and `aws` now see the simulation only. Leave with `exit`.")
+    return _become(_shell())
+
+
+def _shell() -> list[str]:
+    """The user's shell; bash shows in its prompt that what is typed there reaches the simulation only."""
+    shell = os.environ.get("SHELL") or "bash"
+    if Path(shell).name != "bash":
+        return [shell]
+    rc = paths.home() / "bashrc"
+    rc.write_text('[ -f ~/.bashrc ] && . ~/.bashrc\nPS1="(simulated) $PS1"\n')
+    return [shell, "--rcfile", str(rc), "-i"]
 
 
 def _become(words: list[str]) -> int:

@@ -38,6 +38,7 @@ def refresh(project: Path, put_aside: Path, say: Callable[[str], None], overlay:
         return False
 
     merged, addition = (_mapping(text, source) for text, source in zip(texts, sources, strict=True))
+    _drop_encrypted(merged)
     _merge(addition, into=merged)
     if former is not None:
         _merge(_encrypted(_mapping(former, target)), into=merged)
@@ -128,6 +129,14 @@ def _encrypted(stack: yaml.MappingNode) -> yaml.MappingNode:
         name = next(pair[0] for pair in stack.value if pair[1] is config)
         kept.append((name, yaml.MappingNode(config.tag, secrets, flow_style=False)))
     return yaml.MappingNode(stack.tag, kept, flow_style=False)
+
+
+def _drop_encrypted(stack: yaml.MappingNode) -> None:
+    """Secrets of the real stack stay out: they are encrypted with a key that the stand-in does not have."""
+    stack.value = [pair for pair in stack.value if pair[0].value not in (SALT, "secretsprovider", "encryptedkey")]
+    config = _child(stack, "config")
+    if isinstance(config, yaml.MappingNode):
+        config.value = [pair for pair in config.value if not _is_encrypted(pair[1])]
 
 
 def _is_encrypted(value: yaml.Node) -> bool:

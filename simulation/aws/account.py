@@ -35,7 +35,7 @@ class Account:
     def create(self, token: str, name: str, inputs: Properties) -> Row:
         """Makes the resource and what AWS makes along with it."""
         kind = resource_type(token)
-        self._fail_on_demand(kind, "create")
+        self._fail_on_demand(kind, name, "create")
         with self.store.transaction() as view:
             _admit(kind, Request(region=self._region(inputs), inputs=inputs, view=view))
             deed = kubernetes.on_create(token, inputs, view)
@@ -53,7 +53,7 @@ class Account:
     def update(self, token: str, resource_id: str, inputs: Properties) -> Row:
         """Changes the resource in place."""
         kind = resource_type(token)
-        self._fail_on_demand(kind, "update")
+        self._fail_on_demand(kind, self._name(token, resource_id), "update")
         with self.store.transaction() as view:
             old = _require(kind, resource_id, view)
             region = self._region(inputs)
@@ -69,7 +69,7 @@ class Account:
     def delete(self, token: str, resource_id: str) -> None:
         """Deletes the resource and what goes with it. One that is already gone is no error."""
         kind = resource_type(token)
-        self._fail_on_demand(kind, "delete")
+        self._fail_on_demand(kind, self._name(token, resource_id), "delete")
         with self.store.transaction() as view:
             row = view.get(token, resource_id)
             if row is None:
@@ -89,9 +89,13 @@ class Account:
     def _region(self, inputs: Properties) -> str:
         return str(at(inputs, "region", self.region))
 
-    def _fail_on_demand(self, kind: ResourceType, operation: str) -> None:
+    def _name(self, token: str, resource_id: str) -> str:
+        row = self.read(token, resource_id)
+        return row.name if row else ""
+
+    def _fail_on_demand(self, kind: ResourceType, name: str, operation: str) -> None:
         with self.store.transaction() as view:  # committed on its own: the count outlives the failure
-            error = faults.due(self.faults, kind, operation, view)
+            error = faults.due(self.faults, kind, name, operation, view)
         if error:
             raise error
 

@@ -25,13 +25,16 @@ def _run(options: argparse.Namespace) -> None:
     elif options.command == "resume":
         print("The control plane runs." if resume() else "There is no control plane to resume.")
     elif options.command == "leftovers":
-        print("\n".join(leftovers()))
+        print("\n".join(leftovers()) or "Nothing would be left over.")
     elif options.reset:
         jobs.reset()
+        print("Every Job completes at once again.")
     elif options.hold:
         jobs.hold(options.name)
+        print(f"Jobs whose name begins with {options.name!r} run until something else is told.")
     else:
         jobs.finish(options.name, exit_code=options.exit_code, message=options.message)
+        print(f"Jobs whose name begins with {options.name!r} end with exit code {options.exit_code}.")
 
 
 def _parser() -> argparse.ArgumentParser:

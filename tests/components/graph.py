@@ -57,6 +57,7 @@ class Registration:
     delete_before_replace: bool
     deleted_with: str
     ignore_changes: tuple[str, ...]
+    replace_on_changes: tuple[str, ...]
     timeouts: Mapping[str, str]
     protect: bool
     retain_on_delete: bool
@@ -192,6 +193,7 @@ def _registration(urn: str, request: Any) -> Registration:
         delete_before_replace=request.deleteBeforeReplace,
         deleted_with=request.deletedWith,
         ignore_changes=tuple(request.ignoreChanges),
+        replace_on_changes=tuple(request.replaceOnChanges),
         timeouts={
             verb: getattr(request.customTimeouts, verb)
             for verb in ("create", "update", "delete")

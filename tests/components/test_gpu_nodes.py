@@ -9,6 +9,7 @@ import pytest
 
 from planner.hardware import GPU_TYPES
 from planner.nodes import network_interfaces, user_data
+from planner.pricing import ROOT_VOLUME_GIB
 from tests.components.graph import Graph, record
 
 
@@ -50,6 +51,18 @@ def test_efa_security_group_admits_itself_both_ways(graph: Graph) -> None:
         assert rule["ipProtocol"] == "-1"
     rules = {rule.urn for rule in graph.resources if rule.name.startswith("gpu-nodes-efa-")}
     assert rules <= graph.one("gpu-nodes-group").dependencies
+
+
+def test_nodes_are_bought_on_demand(graph: Graph) -> None:
+    assert graph.one("gpu-nodes-group").inputs["capacityType"] == "ON_DEMAND"
+
+
+def test_root_disks_are_as_large_as_the_price_says_and_encrypted(graph: Graph) -> None:
+    for template in ("gpu-nodes-template", "system-nodes-template"):
+        (disk,) = graph.one(template).inputs["blockDeviceMappings"]
+        assert disk["deviceName"] == "/dev/xvda"
+        assert (disk["ebs"]["volumeSize"], disk["ebs"]["volumeType"]) == (ROOT_VOLUME_GIB, "gp3")
+        assert disk["ebs"]["encrypted"] == disk["ebs"]["deleteOnTermination"] == "true"
 
 
 def test_launch_template_holds_nothing_that_eks_refuses(graph: Graph) -> None:

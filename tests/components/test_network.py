@@ -36,6 +36,19 @@ def test_private_subnets_leave_by_nat_and_reach_s3_without_it(graph: Graph) -> N
     assert (endpoint["vpcEndpointType"], endpoint["routeTableIds"]) == ("Gateway", ["network-private-id"])
 
 
+def test_the_nat_gateway_has_its_address_only_once_the_vpc_has_its_gateway(graph: Graph) -> None:
+    gateway = graph.one("network-internet").urn
+    for kind in ("Eip", "NatGateway"):
+        assert gateway in graph.one("network-nat", kind).dependencies
+    associated = [entry.inputs["subnetId"] for entry in graph.all("RouteTableAssociation")]
+    assert sorted(associated) == sorted(subnet.name + "-id" for subnet in graph.all("Subnet"))
+
+
+def test_names_resolve_inside_the_vpc_as_private_endpoints_need(graph: Graph) -> None:
+    vpc = graph.one("network-vpc").inputs
+    assert vpc["enableDnsHostnames"] is vpc["enableDnsSupport"] is True
+
+
 def test_address_blocks_do_not_overlap() -> None:
     from ipaddress import IPv4Network
     from itertools import combinations

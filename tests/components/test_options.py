@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from tests.components.graph import Graph, record
+import json
+
+import yaml
+
+from tests.components.graph import ROOT, Graph, record
 
 
 def is_component(kind: str) -> bool:
@@ -20,10 +24,6 @@ def test_every_resource_uses_one_of_the_two_explicit_providers(graph: Graph) -> 
 
 
 def test_default_providers_are_switched_off_in_the_stack_file() -> None:
-    import yaml
-
-    from tests.components.graph import ROOT
-
     config = yaml.safe_load((ROOT / "Pulumi.dev.yaml").read_text())["config"]
     assert config["pulumi:disable-default-providers"] == ["aws", "kubernetes"]
 
@@ -41,7 +41,7 @@ def test_only_what_holds_nothing_back_dies_with_the_cluster(graph: Graph) -> Non
     assert dying == {
         "device-plugins-nvidia-device-plugin",
         "device-plugins-aws-efa-k8s-device-plugin",
-        "serving-operator",
+        "gang-operator-lws",
     }
     assert all(resource.deleted_with == cluster for resource in graph.resources if resource.deleted_with)
 
@@ -53,7 +53,17 @@ def test_nothing_survives_a_destroy(graph: Graph) -> None:
 def test_long_steps_have_timeouts_of_their_own(graph: Graph) -> None:
     assert graph.one("staging-job").timeouts["create"] == "4h"
     assert graph.one("serving-gang", "LeaderWorkerSet").timeouts["create"] == "150m"
-    assert graph.one("gpu-nodes-group").timeouts["delete"] == "60m"
+    assert graph.one("serving-gang", "LeaderWorkerSet").timeouts["delete"] == "20m"
+    assert graph.one("gpu-nodes-group").timeouts == {"create": "60m", "update": "60m", "delete": "60m"}
+
+
+def test_everything_in_aws_carries_the_stacks_tag_and_region(graph: Graph) -> None:
+    provider = graph.one("aws").inputs
+    assert json.loads(provider["defaultTags"]) == {"tags": {"vllm-multinode": "kimi-k25"}}
+    assert provider["region"] == "us-east-1"
+    for template in ("gpu-nodes-template", "system-nodes-template"):
+        for specification in graph.one(template).inputs["tagSpecifications"]:
+            assert specification["tags"]["vllm-multinode"] == "kimi-k25"
 
 
 def test_the_paused_stack_keeps_cluster_and_weights_and_serves_nothing() -> None:
@@ -65,5 +75,6 @@ def test_the_paused_stack_keeps_cluster_and_weights_and_serves_nothing() -> None
     assert (scaling["minSize"], scaling["desiredSize"]) == (0, 0)
     assert scaling["maxSize"] >= 1
     assert not paused.all("LeaderWorkerSet")
+    assert paused.one("gang-operator-lws"), "a new installation's webhooks would refuse the gang that is resumed"
     assert paused.one("weights-lustre", "LustreFileSystem")
     assert "gpuNodes.count" in paused.outputs["endpoint"]

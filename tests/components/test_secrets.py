@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pulumi
+import pytest
+
 from tests.components.graph import Graph, record
 
 PLANTED = {"apiKey": "planted-api-key-4711", "huggingFaceToken": "hf_planted4712"}
@@ -20,6 +23,12 @@ def test_planted_secrets_reach_their_secret_objects() -> None:
     found = {secret.name: str(secret.inputs["stringData"]) for secret in graph.all("Secret")}
     assert PLANTED["apiKey"] in found["serving-api-key"]
     assert PLANTED["huggingFaceToken"] in found["staging-hub-token"]
+
+
+@pytest.mark.parametrize("blank", ["", "   "])
+def test_a_blank_api_key_is_a_missing_one(blank: str) -> None:
+    with pytest.raises(pulumi.RunError, match="apiKey"):
+        record(secrets={"apiKey": blank})
 
 
 def test_outputs_hold_no_secret() -> None:

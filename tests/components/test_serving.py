@@ -7,33 +7,7 @@ from typing import Any
 import pytest
 
 from tests.components.graph import Graph, record
-
-ROLES = ("leaderTemplate", "workerTemplate")
-
-
-def gang(graph: Graph) -> dict[str, Any]:
-    inputs: dict[str, Any] = dict(graph.one("serving-gang", "LeaderWorkerSet").inputs)
-    return inputs
-
-
-def template(graph: Graph, role: str) -> dict[str, Any]:
-    spec: dict[str, Any] = gang(graph)["spec"]["leaderWorkerTemplate"][role]["spec"]
-    return spec
-
-
-def container(graph: Graph, role: str) -> dict[str, Any]:
-    made: dict[str, Any] = template(graph, role)["containers"][0]
-    return made
-
-
-def variables(graph: Graph, role: str) -> dict[str, Any]:
-    return {entry["name"]: entry for entry in container(graph, role)["env"]}
-
-
-def options(graph: Graph, role: str) -> dict[str, str]:
-    """Options of the command line with the word that follows; a switch has the next option there."""
-    arguments = container(graph, role)["args"]
-    return dict(zip(arguments, [*arguments[1:], ""], strict=True))
+from tests.components.manifests import ROLES, container, gang, options, template, variables
 
 
 def operator_at(version: str, *, install: bool = False) -> Graph:
@@ -65,13 +39,23 @@ def test_restart_follows_the_operators_version(version: str, policy: str, annota
 
 
 def test_the_default_operator_is_installed_and_ready_before_the_gang(graph: Graph) -> None:
-    release = graph.one("serving-operator")
+    release = graph.one("gang-operator-lws")
     assert release.inputs["version"] == "0.10.0"
+    assert release.inputs["chart"] == "oci://registry.k8s.io/lws/charts/lws"
+    assert release.inputs["createNamespace"] is True
+    assert graph.one("system-nodes-group").urn in release.dependencies
     assert release.urn in graph.one("serving-gang", "LeaderWorkerSet").dependencies
 
 
 def test_a_reused_operator_is_not_installed() -> None:
-    assert "serving-operator" not in [resource.name for resource in operator_at("0.8.0").resources]
+    assert "gang-operator-lws" not in [resource.name for resource in operator_at("0.8.0").resources]
+
+
+def test_a_changed_gang_is_a_new_gang(graph: Graph) -> None:
+    made = graph.one("serving-gang", "LeaderWorkerSet")
+    assert made.replace_on_changes == ("spec",)
+    assert made.delete_before_replace
+    assert graph.one("serving-gang", "NetworkPolicy").urn in made.dependencies
 
 
 def test_pulumi_waits_for_the_gang_and_deletes_it_in_the_foreground(graph: Graph) -> None:
@@ -160,37 +144,6 @@ def test_anonymous_use_is_possible_when_it_is_asked_for() -> None:
     graph = record(open_up, secrets={})
     assert not graph.all("Secret")
     assert "VLLM_API_KEY" not in variables(graph, "leaderTemplate")
-
-
-def test_the_leader_may_take_two_hours_to_start(graph: Graph) -> None:
-    made = container(graph, "leaderTemplate")
-    startup = made["startupProbe"]
-    assert startup["httpGet"] == {"path": "/health", "port": "http"}
-    assert startup["periodSeconds"] * startup["failureThreshold"] == 7200
-    assert made["readinessProbe"]["httpGet"]["path"] == "/health"
-
-
-def test_a_worker_lives_as_long_as_the_leaders_rendezvous_answers(graph: Graph) -> None:
-    made = container(graph, "workerTemplate")
-    assert made["startupProbe"]["periodSeconds"] * made["startupProbe"]["failureThreshold"] == 7200
-    for probe in ("startupProbe", "livenessProbe"):
-        assert "29501" in made[probe]["exec"]["command"][-1]
-        assert "httpGet" not in made[probe]
-    assert "readinessProbe" not in made
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_grace_is_longer_than_the_drain(graph: Graph, role: str) -> None:
-    shutdown = int(options(graph, role)["--shutdown-timeout"])
-    sleep = container(graph, role)["lifecycle"]["preStop"]["sleep"]["seconds"]
-    assert template(graph, role)["terminationGracePeriodSeconds"] > sleep + (
-        shutdown if role == "leaderTemplate" else 0
-    )
-
-
-def test_a_worker_outlives_the_leaders_drain(graph: Graph) -> None:
-    leader, worker = (container(graph, role)["lifecycle"]["preStop"]["sleep"]["seconds"] for role in ROLES)
-    assert worker >= leader + 60
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -30,7 +30,7 @@ def test_the_file_system_is_persistent_2_at_a_version_that_nodes_can_mount(graph
 
 
 def test_lustre_ports_are_open_both_ways_before_the_file_system_is_made(graph: Graph) -> None:
-    rules = [rule for rule in graph.resources if rule.name.startswith("weights-lustre-")]
+    rules = [rule for rule in graph.resources if rule.name.startswith(("weights-lustre-in", "weights-lustre-out"))]
     opened = {
         (
             rule.type.rpartition(":")[2],
@@ -49,11 +49,25 @@ def test_lustre_ports_are_open_both_ways_before_the_file_system_is_made(graph: G
     assert {rule.urn for rule in rules} <= graph.one("weights-lustre", "LustreFileSystem").dependencies
 
 
+def test_the_servers_may_call_their_clients_back(graph: Graph) -> None:
+    back = [rule for rule in graph.resources if rule.name.startswith("weights-lustre-back-")]
+    assert {(rule.inputs["fromPort"], rule.inputs["toPort"]) for rule in back} == {(988, 988), (1018, 1023)}
+    for rule in back:
+        assert rule.inputs["securityGroupId"] == "sg-cluster"
+        assert rule.inputs["referencedSecurityGroupId"] == "weights-lustre-id"
+
+
+def test_the_file_system_keeps_no_backup_that_would_bill(graph: Graph) -> None:
+    system = graph.one("weights-lustre", "LustreFileSystem").inputs
+    assert (system["automaticBackupRetentionDays"], system["skipFinalBackup"]) == (0, True)
+
+
 def test_the_volume_is_static_and_kept_by_kubernetes(graph: Graph) -> None:
     volume = graph.one("weights-volume").inputs["spec"]
     assert volume["csi"]["driver"] == "fsx.csi.aws.com"
     assert volume["csi"]["volumeAttributes"] == {"dnsname": "fs.example", "mountname": "abcdef"}
     assert volume["persistentVolumeReclaimPolicy"] == "Retain"
+    assert volume["mountOptions"] == ["flock"]
     claim = graph.one("weights-claim").inputs["spec"]
     assert (claim["storageClassName"], claim["volumeName"]) == ("", "weights-volume-0123abc")
 

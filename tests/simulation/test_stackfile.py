@@ -32,6 +32,9 @@ SECRET = "v1:AAAA:BBBB"
 SALT = "v1:salt"
 
 
+REAL_STACK = f"{DEV}  vllm-multinode:apiKey:\n    secure: {SECRET}\nencryptionsalt: {SALT}\n"
+
+
 class Project:
     """A project folder with both sources, and what was said while its stack file was refreshed."""
 
@@ -139,3 +142,12 @@ def test_the_committed_overlay_names_what_the_local_cluster_runs(project: Projec
     assert isinstance(charts, dict)
     assert charts["leaderWorkerSet"] == {"install": False, "version": "0.8.0"}
     assert charts["nvidiaDevicePlugin"]["chart"] == "./simulation/charts/nvidia-device-plugin"
+
+
+def test_secrets_of_the_real_stack_stay_out(project: Project) -> None:
+    project.dev.write_text(REAL_STACK)
+    project.refresh()
+    written = project.target.read_text()
+    assert SECRET not in written
+    assert SALT not in written
+    assert "gpuNodes" in written

@@ -110,6 +110,16 @@ def test_zero_nodes_pause_the_stack_and_two_resume_it(stack: SimulatedStack) -> 
     assert len(gang_pods(stack)) == 2
 
 
+def test_a_group_that_was_scaled_down_behind_the_stacks_back_resumes_with_refresh(stack: SimulatedStack) -> None:
+    with Store(paths.aws_store()).transaction() as view:
+        group = next(row for row in view.rows(NODE_GROUP) if row.name == "gpu-nodes-group")
+        group.state["scalingConfig"] |= {"minSize": 0, "desiredSize": 0}
+        view.put(group)
+    text = stack.ok("up", "--yes", "--skip-preview", "--refresh", "--diff")
+    assert "desiredSize: 0 => 2" in text, text
+    assert len(gang_pods(stack)) == 2
+
+
 def test_a_larger_file_system_grows_and_a_smaller_one_is_made_anew_with_its_volume(stack: SimulatedStack) -> None:
     stack.set("weights.capacityGib", 4800)
     grown = {step.name: step.operation for step in stack.up_steps() if "Lustre" in step.type}
@@ -133,7 +143,7 @@ def test_a_larger_file_system_grows_and_a_smaller_one_is_made_anew_with_its_volu
 
 
 def test_missing_capacity_fails_the_update_and_the_next_one_goes_on(stack: SimulatedStack) -> None:
-    stack.faults = "eks:NodeGroup=InsufficientInstanceCapacity:1"
+    stack.faults = "eks:NodeGroup/gpu-nodes-group=InsufficientInstanceCapacity:1"
     stack.set("gpuNodes.instanceType", "p5.48xlarge")
     run = stack.pulumi("up", "--yes", "--skip-preview")
     assert run.status != 0

@@ -23,7 +23,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedStack]:
 def test_the_first_preview_shows_resources_memory_and_price_and_creates_nothing(stack: SimulatedStack) -> None:
     text = stack.ok("preview")
     for expected in (
-        "+ 80 to create",
+        "+ 83 to create",
         "GiB per GPU of 79.65, tensor parallel 8 x pipeline parallel 2",
         "First token after about",
         "firstToken",

@@ -121,6 +121,16 @@ class TestFaults:
         replace(account, faults=asked).delete(network.type, network.id)
         assert account.store.is_empty()
 
+    def test_a_name_spares_the_others_of_its_type(self, account: Account) -> None:
+        asked = replace(account, faults=faults.parse("ec2:Vpc/second=VpcLimitExceeded:1"))
+        asked.create(common.VPC, "first", {"cidrBlock": "10.0.0.0/16"})
+        with pytest.raises(AwsError, match="VpcLimitExceeded"):
+            asked.create(common.VPC, "second", {"cidrBlock": "10.1.0.0/16"})
+
+    def test_an_unknown_type_is_refused(self) -> None:
+        with pytest.raises(SimulationError, match="no simulated resource type eks:Nope"):
+            faults.parse("eks:Nope=Foo:1")
+
     @pytest.mark.parametrize("text", ["NodeGroup=x:1", "eks:NodeGroup", "eks:NodeGroup=x", "eks:NodeGroup=grow/x:1"])
     def test_unreadable_rules_are_shown_with_an_example(self, text: str) -> None:
         with pytest.raises(SimulationError, match="InsufficientInstanceCapacity:2"):
