@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from planner import memory, parallelism, prices
 from planner.hardware import GPU_TYPES, Gpu, InstanceType
+from planner.kernels import runs
 from planner.memory import Fit
 from planner.models import Model
 from planner.overhead import Load
-from planner.runs import runs
 
 # More pipeline stages than this idle each other: such a shape may fit and is still no advice.
 MOST_NODES = 4
@@ -42,7 +42,7 @@ def alternatives(model: Model, load: Load, requests: float = 1.0) -> tuple[Alter
 
     Left out are GPUs for whose kind vLLM has no kernels of the model's precision.
     """
-    usable = (kind for kind in GPU_TYPES.values() if kind.gpu is not None and runs(model, kind.gpu) != "no")
+    usable = (kind for kind in GPU_TYPES.values() if kind.gpu is not None and runs(model, kind.gpu).verdict != "no")
     found = [found for instance in usable for found in _smallest(model, instance, load, requests)]
     return tuple(sorted(found, key=lambda item: (item.usd_per_hour is None, item.usd_per_hour or 0.0, item.nodes)))
 

@@ -13,10 +13,10 @@ from planner import throughput
 from planner.alternatives import MOST_NODES, study_gpus
 from planner.catalogue import CATALOGUE
 from planner.hardware import A100_80, B200, GPU_TYPES, H100, H200, Gpu, InstanceType
+from planner.kernels import Verdict, runs
 from planner.memory import Fit
 from planner.models import Model
 from planner.overhead import Load
-from planner.runs import Runs, runs
 from planner.throughput import Throughput
 
 GPUS_OF_A_NODE = 8
@@ -46,9 +46,9 @@ class Row:
     stated: Throughput | None = None
 
     @property
-    def runs(self) -> Runs:
+    def runs(self) -> Verdict:
         """Whether vLLM has kernels for this precision on this GPU."""
-        return runs(self.model, self.gpu)
+        return runs(self.model, self.gpu).verdict
 
     @property
     def gpus(self) -> int:

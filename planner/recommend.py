@@ -14,10 +14,10 @@ from typing import Literal
 from planner.alternatives import Alternative, alternatives
 from planner.compare import COMPARED, checkpoints
 from planner.hardware import H100, H200
+from planner.kernels import runs
 from planner.models import Model
 from planner.overhead import Load
 from planner.pricing import Price
-from planner.runs import runs
 from planner.throughput import Throughput, stated
 
 Tier = Literal["good-enough", "high", "frontier"]
@@ -57,7 +57,7 @@ class Offer:
     def confirmed(self) -> bool:
         """Whether vLLM is known to have kernels for it."""
         gpu = self.hardware.instance.gpu
-        return gpu is not None and runs(self.model, gpu) == "yes"
+        return gpu is not None and runs(self.model, gpu).verdict == "yes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +205,7 @@ def _reasons(offer: Offer, kept: tuple[Offer, ...], wish: Wish) -> Iterator[str]
     else:
         yield f"{hardware.nodes} nodes: pipeline stages talk over the fabric"
     if not offer.confirmed and hardware.instance.gpu:
-        yield f"not confirmed that vLLM runs {model.precision} of this model on {hardware.instance.gpu.name}"
+        yield f"not confirmed that it runs: {runs(model, hardware.instance.gpu).why}"
 
 
 def _conditions(wish: Wish, choices: tuple[Choice, ...]) -> Iterator[str]:

@@ -9,11 +9,11 @@ import pytest
 from planner import memory
 from planner.alternatives import Alternative
 from planner.catalogue import CATALOGUE
+from planner.kernels import runs
 from planner.models import Model
 from planner.overhead import Load
 from planner.pricing import Price, PricePart
 from planner.recommend import TIERS, Advice, Choice, Wish, recommend, tier
-from planner.runs import runs
 from planner.settings import Serving
 from planner.throughput import Throughput
 
@@ -96,7 +96,7 @@ def test_every_choice_fits_its_load_runs_and_keeps_the_budget() -> None:
         offer = choice.offer
         gpu = offer.hardware.instance.gpu
         assert gpu is not None
-        assert runs(offer.model, gpu) != "no"
+        assert runs(offer.model, gpu).verdict != "no"
         assert offer.price.total_per_hour <= 90.0
         fit = memory.fit(offer.model, gpu, offer.hardware.fit.shape, replace(wish.load, max_num_seqs=8))
         assert fit.concurrent_requests >= 8
