@@ -1,7 +1,8 @@
 """The planner's memory fit against what vLLM reported: `python -m bench.memory_accuracy [--terms]`.
 
 One line a case: the error in weights, KV GiB and KV tokens (or full-length requests), and the medians. Cases whose
-utilisation or GPU nobody stated are shown in brackets and left out of the medians: their error is not the planner's.
+utilisation or GPU nobody stated, and those with a draft model, which the planner does not compute, are shown in
+brackets and left out of the medians.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ def outcome(case: dict[str, Any]) -> Outcome:
     """Compute the fit of one case and compare."""
     gpu = GPUS[case.get("gpu") or "h200-141gb"]
     stated = "layers" in case or (case.get("gpu") is not None and "gpu_memory_utilization" in case)
+    stated = stated and "speculation" not in case
     model = _model(case)
     found = memory.fit(model, gpu, _shape(case), _load(case, model))
     # Weights and KV are logged by one rank: the stage that is nearest is the one that logged.

@@ -47,15 +47,17 @@ def alternatives(model: Model, load: Load, requests: float = 1.0) -> tuple[Alter
     return tuple(sorted(found, key=lambda item: (item.usd_per_hour is None, item.usd_per_hour or 0.0, item.nodes)))
 
 
-def study(model: Model, instance: InstanceType, nodes: int, load: Load) -> Fit | None:
+def study(model: Model, instance: InstanceType, nodes: int, load: Load, *, expert: bool = False) -> Fit | None:
     """The best fit on `nodes` of `instance`: the first legal split that fits, else the preferred one."""
-    return None if instance.gpu is None else study_gpus(model, instance.gpu, instance.gpus, nodes, load)
+    return None if instance.gpu is None else study_gpus(model, instance.gpu, instance.gpus, nodes, load, expert=expert)
 
 
-def study_gpus(model: Model, gpu: Gpu, gpus_per_node: int, nodes: int, load: Load) -> Fit | None:
+def study_gpus(
+    model: Model, gpu: Gpu, gpus_per_node: int, nodes: int, load: Load, *, expert: bool = False
+) -> Fit | None:
     """The same on any number of GPUs; None where the model cannot be split over them."""
     first = None
-    for shape in parallelism.legal(model, gpus_per_node, nodes):
+    for shape in parallelism.legal(model, gpus_per_node, nodes, expert=expert):
         fit = memory.fit(model, gpu, shape, load)
         if fit.fits:
             return fit

@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from planner import inline_models
 from planner.catalogue import CATALOGUE
+from planner.checkpoint_config import ConfigError
 from planner.hardware import GPU_TYPES, SYSTEM_TYPES
 
 # Releases that do not serve: a Ray rank bug (vllm-project/vllm#41287), a crash while Kimi loads (#42426), and
@@ -49,9 +51,15 @@ def deployment_name(value: str) -> str:
     )
 
 
-def model_name(value: str) -> str:
-    """A model of the catalogue."""
-    return _one_of(value, CATALOGUE)
+def model(value: object) -> object:
+    """A model of the catalogue by name, or a mapping that describes one."""
+    if isinstance(value, Mapping):
+        try:
+            inline_models.inline(value)
+        except ConfigError as error:
+            raise NotAllowedError(str(error)) from None
+        return value
+    return _one_of(str(value), CATALOGUE)
 
 
 def gpu_instance_type(value: str) -> str:

@@ -26,6 +26,7 @@ from planner.tables import WIDTH
 
 STACK_KEY = "vllm-multinode:deployment"
 API_KEY = "vllm-multinode:apiKey"
+HUB_TOKEN = "vllm-multinode:huggingFaceToken"  # noqa: S105 (the key's name)
 DOES_NOT_FIT = 1
 REFUSED = 2
 
@@ -40,6 +41,7 @@ _FLAGS = {
     ("serving", "maxModelLen"): "--max-model-len",
     ("serving", "maxNumSeqs"): "--max-num-seqs",
     ("serving", "maxNumBatchedTokens"): "--max-num-batched-tokens",
+    ("serving", "kvCacheDtype"): "--kv-cache-dtype",
 }
 # What flags do not say: it decides neither memory nor, in the price table's region, the price.
 _BARE: dict[str, Any] = {
@@ -73,7 +75,7 @@ def facts_of(stack_file: FilePath | None, flags: tuple[object, ...]) -> Facts:
                 target = target.setdefault(section, {})
             target[key] = value
     try:
-        return checked(raw, (*RULES, *SPLIT_RULES, *PRICE_RULES), api_key_given=True)
+        return checked(raw, (*RULES, *SPLIT_RULES, *PRICE_RULES), api_key_given=True, hub_token_given=True)
     except SettingsError as error:
         refuse(str(error) if stack_file else _in_flags(error.problems))
 

@@ -75,16 +75,16 @@ class Plan:
     price: Price
 
 
-def plan(raw: Mapping[str, object], *, api_key_given: bool) -> Plan:
+def plan(raw: Mapping[str, object], *, api_key_given: bool, hub_token_given: bool = False) -> Plan:
     """Check `raw`, the value of `vllm-multinode:deployment`, and decide everything that follows from it.
 
     Raises SettingsError, whose message names every problem of the file.
     """
     rules = (*RULES, *SPLIT_RULES, *FIT_RULES, *PRICE_RULES, *LIMIT_RULES)
-    return decide(check(raw, rules, api_key_given=api_key_given))
+    return decide(check(raw, rules, api_key_given=api_key_given, hub_token_given=hub_token_given))
 
 
-def check(raw: Mapping[str, object], rules: tuple[Rule, ...], *, api_key_given: bool) -> Facts:
+def check(raw: Mapping[str, object], rules: tuple[Rule, ...], *, api_key_given: bool, hub_token_given: bool) -> Facts:
     """The settings, if every value is allowed and every rule holds; raises SettingsError if not."""
     try:
         prices.reference()
@@ -92,7 +92,7 @@ def check(raw: Mapping[str, object], rules: tuple[Rule, ...], *, api_key_given: 
         broken_file = Problem(path=("prices",), given=prices.FILE.name, allowed=f"a readable file: {error}", mends=())
         raise SettingsError((broken_file,)) from None
     settings, problems, replaced = schema.read(raw)
-    facts = Facts(settings=settings, api_key_given=api_key_given)
+    facts = Facts(settings=settings, api_key_given=api_key_given, hub_token_given=hub_token_given)
     found = (*problems, *broken(rules, facts, replaced))
     if found:
         raise SettingsError(found)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from planner import checks, pricing
 from planner.alternatives import Alternative
 from planner.hardware import SYSTEM_TYPES
+from planner.overhead import Load
 from planner.pricing import Price
 from planner.problems import Mend, Path, Problem
 from planner.rules import Facts, Rule, path
@@ -64,7 +65,8 @@ def _cheaper(facts: Facts, bill: Price, limit: float) -> tuple[Alternative, ...]
     """GPU nodes on which the model fits and with which the stack keeps the limit."""
     gpus = bill.part("gpuNodes")
     left = limit - bill.total_per_hour + ((gpus.per_hour if gpus else None) or 0.0)
-    return tuple(item for item in fitting(facts) if item.usd_per_hour is not None and item.usd_per_hour <= left)
+    found = fitting(facts, Load.of(facts.settings.serving))
+    return tuple(item for item in found if item.usd_per_hour is not None and item.usd_per_hour <= left)
 
 
 PRICE_RULES: tuple[Rule, ...] = (Rule(prices_are_of_parts, (path("prices"),)),)

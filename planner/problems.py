@@ -13,8 +13,13 @@ from dataclasses import dataclass
 PREFIX = "deployment"
 WIDTH = 100
 Path = tuple[str | int, ...]
-# The one configuration value outside of `deployment` that a rule asks for; it is secret.
+# The configuration values outside of `deployment` that rules ask for; both are secret.
 API_KEY: Path = ("apiKey",)
+HUB_TOKEN: Path = ("huggingFaceToken",)
+_SECRETS = {
+    API_KEY: 'pulumi config set --secret apiKey "$(openssl rand -hex 32)"',
+    HUB_TOKEN: "pulumi config set --secret huggingFaceToken",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +58,8 @@ def dotted(path: Path) -> str:
 
 def config_command(mend: Mend) -> str:
     """The `pulumi config` command that makes the change."""
-    if mend.path == API_KEY:
-        return 'pulumi config set --secret apiKey "$(openssl rand -hex 32)"'
+    if mend.path in _SECRETS:
+        return _SECRETS[mend.path]
     where = f"--path '{PREFIX}.{dotted(mend.path)}'"
     if mend.value is None:
         return f"pulumi config rm {where}"
@@ -67,7 +72,7 @@ def render(problems: Iterable[Problem], command: Callable[[Mend], str] = config_
     heading = "1 setting must be mended" if len(listed) == 1 else f"{len(listed)} settings must be mended"
     lines = [f"{heading} before anything is created:"]
     for number, problem in enumerate(listed, start=1):
-        place = problem.path if problem.path == API_KEY else (PREFIX, *problem.path)
+        place = problem.path if problem.path in _SECRETS else (PREFIX, *problem.path)
         lines += ["", f"{number}. {dotted(place)}"]
         lines += _labelled("given", "nothing" if problem.given is None else _shorten(problem.given))
         lines += _labelled("allowed", problem.allowed)

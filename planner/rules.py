@@ -10,11 +10,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from planner import checks, vllm, weights
-from planner.catalogue import CATALOGUE
+from planner import checks, inline_models, vllm, weights
 from planner.hardware import GPU_TYPES, InstanceType
 from planner.models import GIB, Model
-from planner.problems import API_KEY, Mend, Path, Problem, touches
+from planner.problems import API_KEY, HUB_TOKEN, Mend, Path, Problem, touches
 from planner.settings import Deployment
 
 DEFAULT_IMAGE = "public.ecr.aws/deep-learning-containers/vllm:0.27.1-gpu-py312-cu130-ubuntu22.04-ec2"
@@ -30,11 +29,12 @@ class Facts:
 
     settings: Deployment
     api_key_given: bool
+    hub_token_given: bool
 
     @property
     def model(self) -> Model:
-        """The catalogue's entry of the model."""
-        return CATALOGUE[self.settings.model]
+        """The catalogue's entry of the model, or the one that the stack file holds."""
+        return inline_models.resolve(self.settings.model)
 
     @property
     def instance(self) -> InstanceType:
@@ -99,12 +99,14 @@ def ami_matches_kubernetes(facts: Facts) -> Iterator[Problem]:
 def vllm_new_enough(facts: Facts) -> Iterator[Problem]:
     """The model's architecture is in vLLM only from some release on."""
     given, minimum = facts.settings.serving.vllm_version, facts.model.minimum_vllm
-    if checks.version(given) < checks.version(minimum):
+    denied = any(given == one or given.startswith(f"{one}.") for one in facts.model.denied_vllm)
+    if denied or checks.version(given) < checks.version(minimum):
         place = path("serving.vllmVersion")
         yield Problem(
             path=place,
             given=given,
-            allowed=f"{minimum} or newer for {facts.model.title}, but not 0.22.0 or 0.28.0",
+            allowed=f"{minimum} or newer for {facts.model.title}, but not "
+            + " or ".join((*facts.model.denied_vllm, "0.22.0", "0.28.0")),
             mends=(Mend(place, "0.27.1"), Mend(path("serving.image"), DEFAULT_IMAGE)),
         )
 
@@ -186,6 +188,17 @@ def api_key_or_anonymous(facts: Facts) -> Iterator[Problem]:
         )
 
 
+def hub_token_for_gated_model(facts: Facts) -> Iterator[Problem]:
+    """A gated repository gives its files only to those who accepted its licence."""
+    if facts.model.gated and not facts.hub_token_given:
+        yield Problem(
+            path=HUB_TOKEN,
+            given=None,
+            allowed=f"a token of the Hugging Face Hub: {facts.model.repository} is gated (accept its licence first)",
+            mends=(Mend(HUB_TOKEN, ""),),
+        )
+
+
 def load_seconds(facts: Facts) -> float:
     """How long all nodes together take to read the checkpoint from the file system, in seconds."""
     size = weights.checkpoint_bytes(facts.model)
@@ -223,4 +236,5 @@ RULES: tuple[Rule, ...] = (
     _rule(cache_holds_weights, "model", "weights.capacityGib"),
     _rule(load_within_startup, "model", "gpuNodes.count", "weights.capacityGib", "weights.throughputPerTib"),
     _rule(api_key_or_anonymous, "serving.allowAnonymous"),
+    _rule(hub_token_for_gated_model, "model"),
 )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from planner import alternatives, memory, parallelism
 from planner.alternatives import Alternative
 from planner.checks import version
+from planner.kernels import runs
 from planner.memory import Fit
 from planner.overhead import Load
 from planner.parallelism import Parallelism
@@ -18,6 +20,8 @@ TENSOR = path("serving.tensorParallel")
 PIPELINE = path("serving.pipelineParallel")
 LENGTH = path("serving.maxModelLen")
 NAMED_ALTERNATIVES = 3
+# What every model of the catalogue fits with on some instance type: proposed where a load is too much for all.
+LIGHT = Load(gpu_memory_utilization=0.9, max_model_len=32_768, max_num_seqs=64, max_num_batched_tokens=8192)
 DEFAULT_LEADER_WORKER_SET = "0.10.0"
 
 
@@ -27,9 +31,11 @@ def shape_of(facts: Facts) -> Parallelism | None:
     nodes = facts.settings.gpu_nodes.count
     fixed = serving.tensor_parallel, serving.pipeline_parallel
     if fixed == (None, None) and nodes:
-        fit = alternatives.study(facts.model, facts.instance, nodes, Load.of(serving))
+        fit = alternatives.study(facts.model, facts.instance, nodes, Load.of(serving), expert=serving.expert_parallel)
         return fit.shape if fit else None
-    return parallelism.choose(facts.model, facts.instance.gpus, nodes, *fixed) if nodes else None
+    if not nodes:
+        return None
+    return parallelism.choose(facts.model, facts.instance.gpus, nodes, *fixed, expert=serving.expert_parallel)
 
 
 def fit_of(facts: Facts) -> Fit | None:
@@ -43,9 +49,9 @@ def fit_of(facts: Facts) -> Fit | None:
 
 def tensor_divides_heads(facts: Facts) -> Iterator[Problem]:
     """Each rank takes the same number of attention heads."""
-    tensor = facts.settings.serving.tensor_parallel
-    if tensor is not None and (reason := parallelism.tensor_problem(facts.model, tensor)):
-        legal = [str(size) for size in range(1, 65) if not parallelism.tensor_problem(facts.model, size)]
+    tensor, expert = facts.settings.serving.tensor_parallel, facts.settings.serving.expert_parallel
+    if tensor is not None and (reason := parallelism.tensor_problem(facts.model, tensor, expert=expert)):
+        legal = [str(size) for size in range(1, 65) if not parallelism.tensor_problem(facts.model, size, expert=expert)]
         yield Problem(
             path=TENSOR,
             given=tensor,
@@ -58,10 +64,10 @@ def parallelism_uses_every_gpu(facts: Facts) -> Iterator[Problem]:
     """Tensor x pipeline parallel is the number of GPUs; a tensor group fills nodes or lies inside one."""
     settings = facts.settings
     tensor, pipeline = settings.serving.tensor_parallel, settings.serving.pipeline_parallel
-    nodes = settings.gpu_nodes.count
-    if not nodes or (tensor is not None and parallelism.tensor_problem(facts.model, tensor)):
+    nodes, expert = settings.gpu_nodes.count, settings.serving.expert_parallel
+    if not nodes or (tensor is not None and parallelism.tensor_problem(facts.model, tensor, expert=expert)):
         return
-    legal = parallelism.legal(facts.model, facts.instance.gpus, nodes)
+    legal = parallelism.legal(facts.model, facts.instance.gpus, nodes, expert=expert)
     if shape_of(facts) is None:
         gpus = facts.instance.gpus * nodes
         shapes = ", ".join(f"{shape.tensor} x {shape.pipeline}" for shape in legal) or "none"
@@ -76,15 +82,30 @@ def parallelism_uses_every_gpu(facts: Facts) -> Iterator[Problem]:
         )
 
 
+def model_runs(facts: Facts) -> Iterator[Problem]:
+    """vLLM has kernels for the checkpoint's precision and attention on this GPU."""
+    gpu = facts.instance.gpu
+    if gpu is None or (able := runs(facts.model, gpu)).verdict != "no":
+        return
+    found, lighter = _that_fit(facts, Load.of(facts.settings.serving))
+    names = ", ".join(item.instance.name for item in found) or "none of the table's"
+    yield Problem(
+        path=path("gpuNodes.instanceType"),
+        given=facts.instance.name,
+        allowed=f"{names}: {facts.model.title} does not run there ({able.why})",
+        mends=(*hardware_mends(facts, found), *lighter),
+    )
+
+
 def model_fits(facts: Facts) -> Iterator[Problem]:
     """Weights and overhead leave room for the KV cache on every GPU; if not, say what would do."""
     nodes, load = facts.settings.gpu_nodes.count, Load.of(facts.settings.serving)
     # Where the configured split is illegal, the planner's own tells whether the hardware would do.
     fit = fit_of(facts) or alternatives.study(facts.model, facts.instance, nodes, load)
-    if fit is None or fit.loads:
+    if fit is None or fit.loads or any(model_runs(facts)):
         return
     tightest = min(fit.stages, key=lambda stage: stage.kv_gib)
-    found = fitting(facts)
+    found, lighter = _that_fit(facts, load)
     cheapest = "\n".join(f"- {item}" for item in found[:NAMED_ALTERNATIVES])
     needed = f"{tightest.weights_gib:.1f} GiB of weights and {tightest.overhead_gib:.1f} GiB of overhead"
     yield Problem(
@@ -92,7 +113,7 @@ def model_fits(facts: Facts) -> Iterator[Problem]:
         given=f"{nodes} x {facts.instance.name}",
         allowed=f"{facts.model.title} does not fit: a GPU needs {needed}, and {fit.budget_gib:.1f} GiB of "
         f"its {fit.usable_gib:.1f} may be used. The cheapest that fit (GPU nodes alone):\n{cheapest}",
-        mends=hardware_mends(facts, found),
+        mends=(*hardware_mends(facts, found), *lighter),
     )
 
 
@@ -144,10 +165,31 @@ def operator_restarts_after_start(facts: Facts) -> Iterator[Problem]:
         )
 
 
-def fitting(facts: Facts) -> tuple[Alternative, ...]:
+def fitting(facts: Facts, load: Load) -> tuple[Alternative, ...]:
     """GPU nodes on which the model fits and which have the fabric that the stack asks for, cheapest first."""
-    found = alternatives.alternatives(facts.model, Load.of(facts.settings.serving))
+    found = alternatives.alternatives(facts.model, load)
     return tuple(item for item in found if item.instance.efa or facts.settings.fabric.kind != "efa")
+
+
+def _that_fit(facts: Facts, load: Load) -> tuple[tuple[Alternative, ...], tuple[Mend, ...]]:
+    """The alternatives; where the load is too much for all of them, those for a lighter one, and its settings."""
+    found = fitting(facts, load)
+    if found:
+        return found, ()
+    lighter = replace(
+        load,
+        gpu_memory_utilization=max(LIGHT.gpu_memory_utilization, load.gpu_memory_utilization),
+        max_model_len=min(LIGHT.max_model_len, load.max_model_len),
+        max_num_seqs=min(LIGHT.max_num_seqs, load.max_num_seqs),
+        max_num_batched_tokens=min(LIGHT.max_num_batched_tokens, load.max_num_batched_tokens),
+    )
+    mends = (
+        Mend(path("serving.gpuMemoryUtilization"), lighter.gpu_memory_utilization),
+        Mend(LENGTH, lighter.max_model_len),
+        Mend(path("serving.maxNumSeqs"), lighter.max_num_seqs),
+        Mend(path("serving.maxNumBatchedTokens"), lighter.max_num_batched_tokens),
+    )
+    return fitting(facts, lighter), mends
 
 
 def hardware_mends(facts: Facts, found: tuple[Alternative, ...]) -> tuple[Mend, ...]:
@@ -186,4 +228,8 @@ SPLIT_RULES: tuple[Rule, ...] = (
     Rule(operator_restarts_after_start, (path("charts.leaderWorkerSet.version"),)),
     Rule(batch_holds_sequences, (path("serving.maxNumBatchedTokens"), path("serving.maxNumSeqs"))),
 )
-FIT_RULES: tuple[Rule, ...] = (Rule(model_fits, MEMORY_READS), Rule(length_fits_cache, MEMORY_READS))
+FIT_RULES: tuple[Rule, ...] = (
+    Rule(model_runs, MEMORY_READS),
+    Rule(model_fits, MEMORY_READS),
+    Rule(length_fits_cache, MEMORY_READS),
+)

@@ -121,6 +121,7 @@ class Serving(Section):
     max_num_batched_tokens: Annotated[int, Field(ge=1024)] = 8192
     gpu_memory_utilization: Annotated[float, Field(ge=0.5, le=0.98)] = 0.90
     kv_cache_dtype: Literal["auto", "fp8"] = "auto"
+    expert_parallel: bool = False
     allow_anonymous: bool = False
 
 
@@ -149,12 +150,13 @@ class Charts(Section):
 class Deployment(Section):
     """The whole of `vllm-multinode:deployment`.
 
+    `model` is a name of the catalogue, or a mapping that describes a checkpoint (`inline_models.KEYS`).
     `prices` replaces a part's price, in USD per unit; `python -m planner price` lists parts and units.
     `max_hourly_price` refuses a stack whose known parts cost more, in USD per hour.
     """
 
     name: Annotated[str, AfterValidator(checks.deployment_name)]
-    model: Annotated[str, AfterValidator(checks.model_name)]
+    model: Annotated[object, AfterValidator(checks.model)]
     platform: EksPlatform
     gpu_nodes: GpuNodes
     fabric: EfaFabric = EfaFabric()

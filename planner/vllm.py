@@ -89,6 +89,7 @@ def _arguments(settings: Deployment, model: Model, shape: Parallelism) -> tuple[
         "--max-num-batched-tokens", str(serving.max_num_batched_tokens),
         "--gpu-memory-utilization", f"{serving.gpu_memory_utilization:g}",
         "--kv-cache-dtype", serving.kv_cache_dtype,
+        *(("--enable-expert-parallel",) if shape.expert else ()),
         # Sequential reads into the page cache, shared by the node's ranks: mmap's small reads take minutes
         # more.
         "--safetensors-load-strategy", "prefetch",

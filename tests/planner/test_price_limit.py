@@ -12,7 +12,7 @@ from planner.problems import Problem, dotted
 
 def refused(raw: dict[str, Any]) -> Problem:
     with pytest.raises(SettingsError) as caught:
-        plan(raw, api_key_given=True)
+        plan(raw, api_key_given=True, hub_token_given=True)
     (problem,) = caught.value.problems
     assert dotted(problem.path) == "maxHourlyPrice"
     return problem

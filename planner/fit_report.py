@@ -1,0 +1,113 @@
+"""The memory fit for people (table, bar, formulas) and for programs (a dictionary)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from planner import report_fit, weights
+from planner.alternatives import Alternative
+from planner.cases import Case
+from planner.kernels import runs
+from planner.memory import Fit, StageFit
+from planner.models import BF16_BYTES, GIB, Model
+
+
+def data(case: Case, fit: Fit, others: tuple[Alternative, ...]) -> dict[str, object]:
+    """The fit for programs; sizes in GiB per GPU, tokens of one replica unless they say `total`."""
+    able = runs(case.model, case.gpu)
+    return {
+        "model": case.model.name,
+        "precision": case.model.precision,
+        "instance_type": case.hardware,
+        "gpu": case.gpu.key,
+        "gpus_per_node": case.gpus_per_node,
+        "nodes": case.nodes,
+        "runs": able.verdict,
+        "runs_why": able.why,
+        **report_fit.fit_data(fit),
+        "data_parallel": case.shape.data,
+        "expert_parallel": case.shape.expert,
+        "decode_context_parallel": case.shape.context,
+        "kv_cache_dtype": case.load.kv_cache_dtype,
+        "kv_tokens_total": fit.kv_tokens * case.shape.data,
+        "explain": {f"stage {stage.stage}": list(explain(case, fit, stage)) for stage in fit.stages},
+        "alternatives": [report_fit.alternative_data(item) for item in others],
+    }
+
+
+def render(case: Case, fit: Fit, others: tuple[Alternative, ...], *, explain: bool) -> tuple[RenderableType, ...]:
+    """Table, a bar for each stage, the verdicts, and formulas if they are wanted."""
+    able = runs(case.model, case.gpu)
+    title = Text(f"{case.model.title} ({case.model.precision}) on {case.nodes} x {case.hardware}")
+    lines = [Text(f"Runs: {able.verdict} ({able.why})")]
+    if explain:
+        for stage in fit.stages:
+            lines += [Text(f"\nStage {stage.stage}"), *(Text(f"- {line}") for line in _explained(case, fit, stage))]
+    tail = report_fit.render_alternatives(others) if others else ()
+    return (title, *report_fit.render_fit(fit), *lines, *tail)
+
+
+def explain(case: Case, fit: Fit, stage: StageFit) -> Iterator[str]:
+    """Each figure of a stage as a formula with its numbers."""
+    yield from _explained(case, fit, stage)
+
+
+def about(model: Model) -> Iterator[str]:
+    """What an entry amounts to, in lines."""
+    architecture = model.architecture
+    yield f"{architecture.kind}, {architecture.layers} layers, {model.weights.title}"
+    yield f"{model.total_parameters / 1e9:.1f}B parameters, {model.active_parameters / 1e9:.1f}B active"
+    computed = weights.checkpoint_bytes(model)
+    yield f"{computed / 1e9:.1f} GB as computed from the architecture"
+    if model.checkpoint_bytes is not None:
+        off = computed / model.checkpoint_bytes - 1
+        doubt = "" if abs(off) < 0.02 else ": the computed fit is off by as much; check quantization_config"
+        yield f"{model.checkpoint_bytes / 1e9:.1f} GB by the index, {off:+.1%}{doubt}"
+    yield "parsers, flags, licence and gating stand in no config.json: docs/configuration.md says how to add them"
+
+
+def _explained(case: Case, fit: Fit, stage: StageFit) -> Iterator[str]:
+    load, cache = case.load, stage.cache
+    yield (
+        f"budget {fit.budget_gib:.2f} GiB = {fit.usable_gib:.2f} GiB of {case.gpu.name} x "
+        f"{load.gpu_memory_utilization:g}"
+    )
+    yield f"weights {stage.weights_gib:.2f} GiB = {_weights(case.model, stage, fit)}"
+    for term in stage.overhead:
+        yield f"{term.name} {term.gib:.2f} GiB = {term.why}"
+    yield (
+        f"KV cache {stage.kv_gib:.2f} GiB = {fit.budget_gib:.2f} - {stage.weights_gib:.2f} - {stage.overhead_gib:.2f}"
+    )
+    yield (
+        f"a token takes {cache.bytes_per_token:,} bytes on this GPU; a block of {cache.block_tokens} tokens "
+        f"{cache.block_bytes:,}"
+    )
+    states = f" + {cache.state_blocks} for linear attention's state" if cache.state_blocks else ""
+    spread = f" tokens x {cache.context} ranks" if cache.context > 1 else " tokens"
+    blocks = cache.blocks_per_request(fit.max_model_len)
+    yield (
+        f"a request of {fit.max_model_len:,} tokens takes {blocks:,} blocks = its length / "
+        f"({cache.block_tokens}{spread}), rounded up{states}"
+    )
+    yield (
+        f"{max(0.0, stage.kv_gib):.2f} GiB / {cache.block_bytes / GIB:.6f} GiB a block / {blocks:,} blocks = "
+        f"{stage.requests:.2f} requests = {stage.kv_tokens:,} tokens"
+    )
+
+
+def _weights(model: Model, stage: StageFit, fit: Fit) -> str:
+    architecture, shape = model.architecture, fit.shape
+    embedding = BF16_BYTES * architecture.vocabulary * architecture.hidden / shape.tensor / GIB
+    ends = []
+    if stage.stage == 0:
+        ends.append(f"embedding {embedding:.2f}")
+        if architecture.vision is not None:
+            ends.append(f"image encoder {weights.vision_bytes(model) / GIB:.2f}")
+    if stage.stage == shape.pipeline - 1 and not (shape.pipeline == 1 and architecture.tied_embeddings):
+        ends.append(f"output head {embedding:.2f}")
+    rest = stage.weights_gib - sum(float(end.rpartition(" ")[2]) for end in ends)
+    layers = f"{stage.layers} layers {rest:.2f} ({model.weights.title}, split over {shape.tensor} x {shape.data} GPUs)"
+    return " + ".join((layers, *ends))
