@@ -24,8 +24,8 @@ api_key, hub_token = config.get_secret("apiKey"), config.get_secret("huggingFace
 # vLLM takes an empty key for none: the API would be open to everybody.
 key_given = bool((get_config(config.full_key("apiKey")) or "").strip())
 try:
-    given = {"api_key_given": key_given, "hub_token_given": hub_token is not None}
-    planned = plan(config.get_object("deployment") or {}, **given)
+    secrets = {"api_key_given": key_given, "hub_token_given": hub_token is not None}
+    planned = plan(config.get_object("deployment") or {}, **secrets)
 except SettingsError as error:
     raise pulumi.RunError(str(error)) from None
 pulumi.log.info(report.plain_text(report.render(planned)))

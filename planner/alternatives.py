@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner import memory, parallelism
-from planner.hardware import GPU_TYPES, PRICE_REGION, InstanceType
+from planner import memory, parallelism, prices
+from planner.hardware import GPU_TYPES, Gpu, InstanceType
 from planner.kernels import runs
 from planner.memory import Fit
 from planner.models import Model
@@ -32,37 +32,44 @@ class Alternative:
     def __str__(self) -> str:
         """One line for a message."""
         usd = self.usd_per_hour
-        cost = "price unknown" if usd is None else f"{usd:.2f} USD/h in {PRICE_REGION}"
+        cost = "price unknown" if usd is None else f"{usd:.2f} USD/h in {prices.REGION}"
         split = f"TP {self.fit.tensor_parallel} x PP {self.fit.pipeline_parallel}"
         return f"{self.nodes} x {self.instance.name}, {split}, {self.fit.kv_tokens:,} KV tokens, {cost}"
 
 
-def alternatives(model: Model, load: Load) -> tuple[Alternative, ...]:
-    """For each instance type the smallest count that fits: by price, unknown prices last."""
-    found = [found for instance in GPU_TYPES.values() for found in _smallest(model, instance, load)]
+def alternatives(model: Model, load: Load, requests: float = 1.0) -> tuple[Alternative, ...]:
+    """For each instance type the smallest count that fits `requests` of full length: by price, unknown ones last.
+
+    Left out are GPUs for whose kind vLLM has no kernels of the model's precision.
+    """
+    usable = (kind for kind in GPU_TYPES.values() if kind.gpu is not None and runs(model, kind.gpu).verdict != "no")
+    found = [found for instance in usable for found in _smallest(model, instance, load, requests)]
     return tuple(sorted(found, key=lambda item: (item.usd_per_hour is None, item.usd_per_hour or 0.0, item.nodes)))
 
 
 def study(model: Model, instance: InstanceType, nodes: int, load: Load, *, expert: bool = False) -> Fit | None:
     """The best fit on `nodes` of `instance`: the first legal split that fits, else the preferred one."""
-    if instance.gpu is None:
-        return None
+    return None if instance.gpu is None else study_gpus(model, instance.gpu, instance.gpus, nodes, load, expert=expert)
+
+
+def study_gpus(
+    model: Model, gpu: Gpu, gpus_per_node: int, nodes: int, load: Load, *, expert: bool = False
+) -> Fit | None:
+    """The same on any number of GPUs; None where the model cannot be split over them."""
     first = None
-    for shape in parallelism.legal(model, instance.gpus, nodes, expert=expert):
-        fit = memory.fit(model, instance.gpu, shape, load)
+    for shape in parallelism.legal(model, gpus_per_node, nodes, expert=expert):
+        fit = memory.fit(model, gpu, shape, load)
         if fit.fits:
             return fit
         first = first or fit
     return first
 
 
-def _smallest(model: Model, instance: InstanceType, load: Load) -> Iterator[Alternative]:
-    if instance.gpu is None or runs(model, instance.gpu).verdict == "no":
-        return
+def _smallest(model: Model, instance: InstanceType, load: Load, requests: float) -> Iterator[Alternative]:
     for nodes in range(1, MOST_NODES + 1):
         if nodes > 1 and not instance.efa:
             return
         fit = study(model, instance, nodes, load)
-        if fit is not None and fit.fits:
+        if fit is not None and fit.fits and fit.concurrent_requests >= requests:
             yield Alternative(instance=instance, nodes=nodes, fit=fit)
             return

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from planner import report, weights
+from planner import report_fit, weights
 from planner.alternatives import Alternative
 from planner.cases import Case
 from planner.kernels import runs
 from planner.memory import Fit, StageFit
 from planner.models import BF16_BYTES, GIB, Model
-
-_BAR = 60
 
 
 def data(case: Case, fit: Fit, others: tuple[Alternative, ...]) -> dict[str, object]:
@@ -29,14 +27,14 @@ def data(case: Case, fit: Fit, others: tuple[Alternative, ...]) -> dict[str, obj
         "nodes": case.nodes,
         "runs": able.verdict,
         "runs_why": able.why,
-        **report.fit_data(fit),
+        **report_fit.fit_data(fit),
         "data_parallel": case.shape.data,
         "expert_parallel": case.shape.expert,
         "decode_context_parallel": case.shape.context,
         "kv_cache_dtype": case.load.kv_cache_dtype,
         "kv_tokens_total": fit.kv_tokens * case.shape.data,
         "explain": {f"stage {stage.stage}": list(explain(case, fit, stage)) for stage in fit.stages},
-        "alternatives": [report.alternative_data(item) for item in others],
+        "alternatives": [report_fit.alternative_data(item) for item in others],
     }
 
 
@@ -44,14 +42,12 @@ def render(case: Case, fit: Fit, others: tuple[Alternative, ...], *, explain: bo
     """Table, a bar for each stage, the verdicts, and formulas if they are wanted."""
     able = runs(case.model, case.gpu)
     title = Text(f"{case.model.title} ({case.model.precision}) on {case.nodes} x {case.hardware}")
-    bars = [Text(f"stage {stage.stage} {_bar(fit, stage)}") for stage in fit.stages]
-    legend = Text("W weights, o overhead, k KV cache, . not used by vLLM\n")
     lines = [Text(f"Runs: {able.verdict} ({able.why})")]
     if explain:
         for stage in fit.stages:
             lines += [Text(f"\nStage {stage.stage}"), *(Text(f"- {line}") for line in _explained(case, fit, stage))]
-    tail = report.render_alternatives(others) if others else ()
-    return (title, *report.render_fit(fit), *bars, legend, *lines, *tail)
+    tail = report_fit.render_alternatives(others) if others else ()
+    return (title, *report_fit.render_fit(fit), *lines, *tail)
 
 
 def explain(case: Case, fit: Fit, stage: StageFit) -> Iterator[str]:
@@ -115,15 +111,3 @@ def _weights(model: Model, stage: StageFit, fit: Fit) -> str:
     rest = stage.weights_gib - sum(float(end.rpartition(" ")[2]) for end in ends)
     layers = f"{stage.layers} layers {rest:.2f} ({model.weights.title}, split over {shape.tensor} x {shape.data} GPUs)"
     return " + ".join((layers, *ends))
-
-
-def _bar(fit: Fit, stage: StageFit) -> str:
-    """The stage's GPU as one bar of letters."""
-    scale = _BAR / fit.usable_gib
-    used = 0
-    bar = ""
-    for letter, gib in (("W", stage.weights_gib), ("o", stage.overhead_gib), ("k", max(0.0, stage.kv_gib))):
-        width = min(_BAR - used, round(gib * scale))
-        bar += letter * width
-        used += width
-    return bar + "." * (_BAR - used)

@@ -1,17 +1,13 @@
-"""The table of EC2 instance types: GPUs, memory, disks, network cards, EFA interfaces and reference prices.
+"""The table of EC2 instance types: GPUs, memory, disks, network cards and EFA interfaces. Prices: `prices.yaml`.
 
-Figures: aws/karpenter-provider-aws v1.14 (instance types and us-east-1 Linux on-demand prices generated
-2026-07-20) and aws/amazon-vpc-cni-k8s (ENI limits, max pods). A price that no source gave is None: unknown,
-never guessed.
+Figures: aws/karpenter-provider-aws v1.14 (instance types) and aws/amazon-vpc-cni-k8s (ENI limits, max pods).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-PRICE_REGION = "us-east-1"
-PRICE_DATE = "2026-07-20"
-PRICE_SOURCE = "aws/karpenter-provider-aws zz_generated.pricing_aws.go"
+from planner import prices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +44,7 @@ class Allocatable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceType:
-    """An EC2 instance type. `usd_per_hour` is the on-demand Linux price in `PRICE_REGION`, None if unknown.
-
-    `first_card_efa`: whether network card 0 carries an EFA interface (p6-b300's does not).
-    """
+    """An EC2 instance type. `first_card_efa`: network card 0 carries an EFA interface (p6-b300's does not)."""
 
     name: str
     gpu: Gpu | None = None
@@ -65,14 +58,17 @@ class InstanceType:
     efa: int = 0
     first_card_efa: bool = True
     max_pods: int
-    usd_per_hour: float | None = None
-    price_date: str = PRICE_DATE
     allocatable: Allocatable | None = None
 
     @property
     def memory_gib(self) -> float:
         """RAM in GiB."""
         return self.memory_mib / 1024
+
+    @property
+    def usd_per_hour(self) -> float | None:
+        """On-demand Linux price in `prices.REGION`, None if unknown."""
+        return prices.on_demand(self.name)
 
 
 # name, MiB, usable GiB, compute capability. Usable memory from start-up logs, except where the note says otherwise.
@@ -113,22 +109,22 @@ P5_ALLOCATABLE = Allocatable(
     source="awslabs/awsome-distributed-ai mosaicml-composer/stable-diffusion README (observed on EKS)",
 )
 
-# name, GPU, GPUs, vCPUs, RAM GiB, NVMe GB, Gb/s, network cards, interfaces per card, EFA, max pods, USD/h
-_TYPE_ROWS: tuple[tuple[str, Gpu, int, int, int, int, float, int, int, int, int, float | None], ...] = (
-    ("p5.48xlarge", H100, 8, 192, 2048, 30_400, 3200, 32, 2, 32, 100, 55.04),
-    ("p5e.48xlarge", H200, 8, 192, 2048, 30_400, 3200, 32, 2, 32, 100, None),
-    ("p5en.48xlarge", H200, 8, 192, 2048, 30_400, 3200, 16, 4, 16, 198, 63.296),
-    ("p5.4xlarge", H100, 1, 16, 256, 3800, 100, 1, 4, 1, 118, 6.88),
-    ("p4d.24xlarge", A100_40, 8, 96, 1152, 8000, 400, 4, 15, 4, 737, 21.957642),
-    ("p4de.24xlarge", A100_80, 8, 96, 1152, 8000, 400, 4, 15, 4, 737, 27.447),
-    ("p6-b200.48xlarge", B200, 8, 192, 2048, 30_400, 3200, 8, 4, 8, 198, 113.93),
-    ("p6-b300.48xlarge", B300, 8, 192, 4096, 30_400, 6400, 17, 4, 16, 198, 142.416),
-    ("g7e.48xlarge", RTX_PRO_6000, 8, 192, 2048, 15_200, 1600, 4, 10, 4, 632, 33.14),
-    ("g6e.48xlarge", L40S, 8, 192, 1536, 7600, 400, 4, 10, 4, 492, 30.13),
-    ("g6e.12xlarge", L40S, 4, 48, 384, 3800, 100, 1, 10, 1, 292, 10.49),
-    ("g6e.2xlarge", L40S, 1, 8, 64, 450, 20, 1, 4, 0, 58, 2.24),
-    ("g6.48xlarge", L4, 8, 192, 768, 7520, 100, 1, 15, 1, 737, 13.35),
-    ("g6.12xlarge", L4, 4, 48, 192, 3760, 40, 1, 8, 1, 234, 4.60),
+# name, GPU, GPUs, vCPUs, RAM GiB, NVMe GB, Gb/s, network cards, interfaces per card, EFA, max pods
+_TYPE_ROWS: tuple[tuple[str, Gpu, int, int, int, int, float, int, int, int, int], ...] = (
+    ("p5.48xlarge", H100, 8, 192, 2048, 30_400, 3200, 32, 2, 32, 100),
+    ("p5e.48xlarge", H200, 8, 192, 2048, 30_400, 3200, 32, 2, 32, 100),
+    ("p5en.48xlarge", H200, 8, 192, 2048, 30_400, 3200, 16, 4, 16, 198),
+    ("p5.4xlarge", H100, 1, 16, 256, 3800, 100, 1, 4, 1, 118),
+    ("p4d.24xlarge", A100_40, 8, 96, 1152, 8000, 400, 4, 15, 4, 737),
+    ("p4de.24xlarge", A100_80, 8, 96, 1152, 8000, 400, 4, 15, 4, 737),
+    ("p6-b200.48xlarge", B200, 8, 192, 2048, 30_400, 3200, 8, 4, 8, 198),
+    ("p6-b300.48xlarge", B300, 8, 192, 4096, 30_400, 6400, 17, 4, 16, 198),
+    ("g7e.48xlarge", RTX_PRO_6000, 8, 192, 2048, 15_200, 1600, 4, 10, 4, 632),
+    ("g6e.48xlarge", L40S, 8, 192, 1536, 7600, 400, 4, 10, 4, 492),
+    ("g6e.12xlarge", L40S, 4, 48, 384, 3800, 100, 1, 10, 1, 292),
+    ("g6e.2xlarge", L40S, 1, 8, 64, 450, 20, 1, 4, 0, 58),
+    ("g6.48xlarge", L4, 8, 192, 768, 7520, 100, 1, 15, 1, 737),
+    ("g6.12xlarge", L4, 4, 48, 192, 3760, 40, 1, 8, 1, 234),
 )
 _GPU_TYPES = tuple(
     InstanceType(
@@ -144,13 +140,12 @@ _GPU_TYPES = tuple(
         efa=efa,
         first_card_efa=efa >= cards,
         max_pods=pods,
-        usd_per_hour=usd,
         allocatable=P5_ALLOCATABLE if name == "p5.48xlarge" else None,
     )
-    for name, gpu, gpus, vcpus, memory_gib, nvme_gb, gbps, cards, interfaces, efa, pods, usd in _TYPE_ROWS
+    for name, gpu, gpus, vcpus, memory_gib, nvme_gb, gbps, cards, interfaces, efa, pods in _TYPE_ROWS
 )
 
-# CPU types with 16 to 32 vCPUs and enough network to stage a checkpoint; prices from the table of 2026-01-19.
+# CPU types with 16 to 32 vCPUs and enough network to stage a checkpoint.
 _SYSTEM_TYPES = tuple(
     InstanceType(
         name=name,
@@ -159,16 +154,14 @@ _SYSTEM_TYPES = tuple(
         network_gbps=gbps,
         interfaces_per_card=8,
         max_pods=234,
-        usd_per_hour=usd,
-        price_date="2026-01-19",
     )
-    for name, vcpus, memory_gib, gbps, usd in (
-        ("c6in.4xlarge", 16, 32, 50, 0.9072),
-        ("c6in.8xlarge", 32, 64, 50, 1.8144),
-        ("m6in.4xlarge", 16, 64, 50, 1.11384),
-        ("m6in.8xlarge", 32, 128, 50, 2.22768),
-        ("c7i.4xlarge", 16, 32, 12.5, 0.714),
-        ("m7i.4xlarge", 16, 64, 12.5, 0.8064),
+    for name, vcpus, memory_gib, gbps in (
+        ("c6in.4xlarge", 16, 32, 50),
+        ("c6in.8xlarge", 32, 64, 50),
+        ("m6in.4xlarge", 16, 64, 50),
+        ("m6in.8xlarge", 32, 128, 50),
+        ("c7i.4xlarge", 16, 32, 12.5),
+        ("m7i.4xlarge", 16, 64, 12.5),
     )
 )
 

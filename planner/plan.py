@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner import pricing, schema, vllm, weights
+from planner import prices, schema, vllm, weights
 from planner.checks import version
-from planner.hardware import SYSTEM_TYPES, InstanceType
+from planner.hardware import InstanceType
 from planner.memory import Fit
 from planner.models import Model
+from planner.price_rules import LIMIT_RULES, PRICE_RULES, bill_of
+from planner.prices import PriceFileError
 from planner.pricing import Price
-from planner.problems import SettingsError
+from planner.problems import Problem, SettingsError
 from planner.rules import RULES, Facts, Rule, broken, cache_bytes_per_second, load_seconds
 from planner.serving_rules import DEFAULT_LEADER_WORKER_SET, FIT_RULES, SPLIT_RULES, fit_of
 from planner.settings import Deployment
@@ -78,12 +80,17 @@ def plan(raw: Mapping[str, object], *, api_key_given: bool, hub_token_given: boo
 
     Raises SettingsError, whose message names every problem of the file.
     """
-    rules = (*RULES, *SPLIT_RULES, *FIT_RULES)
+    rules = (*RULES, *SPLIT_RULES, *FIT_RULES, *PRICE_RULES, *LIMIT_RULES)
     return decide(check(raw, rules, api_key_given=api_key_given, hub_token_given=hub_token_given))
 
 
 def check(raw: Mapping[str, object], rules: tuple[Rule, ...], *, api_key_given: bool, hub_token_given: bool) -> Facts:
     """The settings, if every value is allowed and every rule holds; raises SettingsError if not."""
+    try:
+        prices.reference()
+    except PriceFileError as error:
+        broken_file = Problem(path=("prices",), given=prices.FILE.name, allowed=f"a readable file: {error}", mends=())
+        raise SettingsError((broken_file,)) from None
     settings, problems, replaced = schema.read(raw)
     facts = Facts(settings=settings, api_key_given=api_key_given, hub_token_given=hub_token_given)
     found = (*problems, *broken(rules, facts, replaced))
@@ -101,7 +108,7 @@ def decide(facts: Facts) -> Plan:
         instance=facts.instance,
         weights=_weights_plan(facts),
         serving=_serving_plan(facts),
-        price=pricing.price(settings, facts.instance, SYSTEM_TYPES[settings.platform.system_nodes.instance_type]),
+        price=bill_of(facts),
     )
 
 

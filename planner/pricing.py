@@ -1,24 +1,57 @@
-"""What the whole stack costs by the hour, part by part.
+"""What the whole stack costs by the hour, part by part: only what the stack has is on the bill.
 
 A price that no source confirms is unknown, and then the total is a lower bound ("at least"). Reference prices
-hold for one region; elsewhere they are unknown until the stack file's `prices` gives them.
+stand in `prices.yaml`, by region; the stack file's `prices` replaces any of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
-from planner.hardware import PRICE_REGION, PRICE_SOURCE, InstanceType
+from planner import prices
+from planner.checks import version
+from planner.hardware import InstanceType
+from planner.prices import Reference
 from planner.settings import Deployment, NewNetwork
 
 HOURS_PER_MONTH = 730
 ROOT_VOLUME_GIB = 200
+Purchase = Literal["on_demand", "reservation", "capacity_block"]
+
+# EKS: end of standard support (EKS user guide, kubernetes-versions). Later the control plane costs six times as much.
+STANDARD_SUPPORT_ENDS = {
+    (1, 33): datetime.date(2026, 7, 29),
+    (1, 34): datetime.date(2026, 12, 2),
+    (1, 35): datetime.date(2027, 3, 27),
+}
+# What a mode of purchase is billed by. A reservation costs the on-demand price, used or not.
+_RATES: dict[Purchase, tuple[str, str]] = {
+    "on_demand": ("on_demand", "on demand"),
+    "reservation": ("on_demand", "reserved, billed used or not"),
+    "capacity_block": ("capacity_block", "capacity block, paid upfront"),
+}
+PART_NAMES = (
+    "gpuNodes",
+    "systemNodes",
+    "controlPlane",
+    "weightCache",
+    "natGateway",
+    "natTraffic",
+    "publicIpv4",
+    "rootVolumes",
+    "logs",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricePart:
-    """One line of the bill: `quantity` x `unit_price` USD per `unit`; None is an unknown price."""
+    """One line of the bill: `quantity` x `unit_price` USD per `unit`; None is an unknown price.
+
+    `stale`: the price was read more than 90 days ago.
+    """
 
     name: str
     title: str
@@ -28,6 +61,7 @@ class PricePart:
     per_hour: float | None
     source: str
     date: str
+    stale: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,100 +71,155 @@ class Price:
     parts: tuple[PricePart, ...]
     total_per_hour: float
     complete: bool
+    purchase: Purchase = "on_demand"
+
+    @property
+    def total_per_month(self) -> float:
+        """USD for 730 hours."""
+        return self.total_per_hour * HOURS_PER_MONTH
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The parts whose price is unknown."""
+        return tuple(part.name for part in self.parts if part.per_hour is None)
+
+    def part(self, name: str) -> PricePart | None:
+        """A part by its name; None where the stack does not have it."""
+        return next((part for part in self.parts if part.name == name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reference:
-    """A price in USD per unit, and where and when it was read."""
+class _Line:
+    """A part before its price is looked up. `by_use`: what it depends on, where no quantity can be known."""
 
-    usd: float | None
-    source: str
-    date: str
-    hours: int = 1
-
-
-_CONTROL_PLANE = _Reference(usd=0.10, source="AWS containers blog, standard support; cloudburn.io", date="2026-03")
-_NAT = _Reference(usd=0.045, source="secondary (usage.ai, us-east-1); traffic is not counted", date="2026-05")
-_IPV4 = _Reference(usd=0.005, source="secondary (factualminds.com, us-east-1)", date="2026-06")
-_GP3 = _Reference(usd=0.08, source="list price, secondary, us-east-1", date="2026", hours=HOURS_PER_MONTH)
-_LOGS = _Reference(usd=None, source="billed by usage: depends on what the control plane logs", date="")
-_FSX = {125: _Reference(usd=0.145, source="secondary (c3x.dev), us-east-1", date="2026", hours=HOURS_PER_MONTH)}
-_FSX_UNKNOWN = _Reference(
-    usd=None,
-    source="not confirmed for this throughput; set prices.weightCache (USD per GB-month)",
-    date="",
-    hours=HOURS_PER_MONTH,
-)
-
-PART_NAMES = (
-    "gpuNodes",
-    "systemNodes",
-    "controlPlane",
-    "weightCache",
-    "natGateway",
-    "publicIpv4",
-    "rootVolumes",
-    "logs",
-)
+    name: str
+    title: str
+    quantity: float
+    unit: str
+    price_name: str
+    by_use: str = ""
 
 
-def price(settings: Deployment, gpu_type: InstanceType, system_type: InstanceType) -> Price:
-    """The bill of the stack as configured, at on-demand prices."""
-    platform = settings.platform
+def price(
+    settings: Deployment,
+    gpu_type: InstanceType,
+    system_type: InstanceType,
+    *,
+    purchase: Purchase | None = None,
+    today: datetime.date | None = None,
+) -> Price:
+    """The bill of the stack as configured, or with its GPU nodes bought in another way."""
+    day = today or prices.today()
+    bought: Purchase = purchase or settings.purchase.kind
+    lines = _lines(settings, gpu_type, system_type, bought, day)
+    parts = tuple(_part(line, settings, day) for line in lines if line.quantity)
+    known = [part.per_hour for part in parts if part.per_hour is not None]
+    return Price(parts=parts, total_per_hour=sum(known), complete=len(known) == len(parts), purchase=bought)
+
+
+def _lines(
+    settings: Deployment, gpu_type: InstanceType, system_type: InstanceType, purchase: Purchase, day: datetime.date
+) -> Iterator[_Line]:
+    platform, weights, gpus = settings.platform, settings.weights, settings.gpu_nodes.count
     system = platform.system_nodes
     gateways = 1 if isinstance(platform.network, NewNetwork) else 0
-    weights, gpus = settings.weights, settings.gpu_nodes.count
-    volumes = ROOT_VOLUME_GIB * (system.count + gpus)
-    cache = _FSX.get(weights.throughput_per_tib, _FSX_UNKNOWN)
-    lustre = f"FSx for Lustre, {weights.throughput_per_tib} MB/s/TiB"
-    rows = (
-        ("gpuNodes", f"{gpu_type.name}, on demand", gpus, "node-hour", _instance(gpu_type)),
-        ("systemNodes", f"{system_type.name}, on demand", system.count, "node-hour", _instance(system_type)),
-        ("controlPlane", "EKS control plane", 1, "hour", _CONTROL_PLANE),
-        ("weightCache", lustre, weights.capacity_gib, "GB-month", cache),
-        ("natGateway", "NAT gateway", gateways, "hour", _NAT),
-        ("publicIpv4", "public IPv4 address", gateways, "hour", _IPV4),
-        ("rootVolumes", "gp3 root volumes", volumes, "GB-month", _GP3),
-        ("logs", "CloudWatch logs", 1, "hour", _LOGS),
-    )  # fmt: skip
-    here = platform.region == PRICE_REGION
-    return _sum(tuple(_part(*row, local=here, prices=settings.prices) for row in rows if row[2]))
-
-
-def _part(
-    name: str,
-    title: str,
-    quantity: float,
-    unit: str,
-    reference: _Reference,
-    *,
-    local: bool,
-    prices: Mapping[str, float],
-) -> PricePart:
-    usd, source, date = reference.usd, reference.source, reference.date
-    if name in prices:
-        usd, source, date = prices[name], "prices in the stack file", ""
-    elif usd is not None and not local:
-        usd, source, date = None, f"known for {PRICE_REGION} only", ""
-    per_hour = None if usd is None else quantity * usd / reference.hours
-    return PricePart(
-        name=name,
-        title=title,
-        quantity=quantity,
-        unit=unit,
-        unit_price=usd,
-        per_hour=per_hour,
-        source=source,
-        date=date,
+    family, how = _RATES[purchase]
+    yield _Line(
+        name="gpuNodes",
+        title=f"{gpu_type.name}, {how}",
+        quantity=gpus,
+        unit="node-hour",
+        price_name=f"{family}/{gpu_type.name}",
+    )
+    yield _Line(
+        name="systemNodes",
+        title=f"{system_type.name}, on demand",
+        quantity=system.count,
+        unit="node-hour",
+        price_name=f"on_demand/{system_type.name}",
+    )
+    support = _support(platform.kubernetes_version, day)
+    yield _Line(
+        name="controlPlane",
+        title=f"EKS {platform.kubernetes_version}, {support} support",
+        quantity=1,
+        unit="hour",
+        price_name=f"eks/{support}_support",
+    )
+    yield _Line(
+        name="weightCache",
+        title=f"FSx for Lustre, {weights.throughput_per_tib} MB/s/TiB",
+        quantity=weights.capacity_gib,
+        unit="GB-month",
+        price_name=f"fsx_persistent_2/{weights.throughput_per_tib}",
+    )
+    yield _Line(name="natGateway", title="NAT gateway", quantity=gateways, unit="hour", price_name="nat_gateway/hour")
+    yield _Line(
+        name="natTraffic",
+        title="traffic through it",
+        quantity=gateways,
+        unit="hour",
+        price_name="nat_gateway/gb",
+        by_use="images, telemetry",
+    )
+    yield _Line(
+        name="publicIpv4", title="public IPv4 address", quantity=gateways, unit="hour", price_name="public_ipv4"
+    )
+    yield _Line(
+        name="rootVolumes",
+        title="gp3 root volumes",
+        quantity=ROOT_VOLUME_GIB * (system.count + gpus),
+        unit="GB-month",
+        price_name="gp3",
+    )
+    yield _Line(
+        name="logs",
+        title="CloudWatch logs",
+        quantity=1,
+        unit="hour",
+        price_name="logs/ingested",
+        by_use="what the control plane logs",
     )
 
 
-def _instance(kind: InstanceType) -> _Reference:
-    if kind.usd_per_hour is None:
-        return _Reference(usd=None, source="not listed in the price table", date="")
-    return _Reference(usd=kind.usd_per_hour, source=f"{PRICE_SOURCE}, {PRICE_REGION}", date=kind.price_date)
+def _part(line: _Line, settings: Deployment, day: datetime.date) -> PricePart:
+    region = settings.platform.region
+    reference = prices.of(region).get(line.price_name)
+    usd, source, date, stale = _look_up(line, region, reference, settings.prices, day)
+    hours = HOURS_PER_MONTH if line.unit == "GB-month" else 1
+    return PricePart(
+        name=line.name,
+        title=line.title,
+        quantity=line.quantity,
+        unit=line.unit,
+        unit_price=usd,
+        per_hour=None if usd is None else line.quantity * usd / hours,
+        source=source,
+        date=date,
+        stale=stale,
+    )
 
 
-def _sum(parts: tuple[PricePart, ...]) -> Price:
-    known = [part.per_hour for part in parts if part.per_hour is not None]
-    return Price(parts=parts, total_per_hour=sum(known), complete=len(known) == len(parts))
+def _look_up(
+    line: _Line, region: str, reference: Reference | None, overrides: Mapping[str, float], day: datetime.date
+) -> tuple[float | None, str, str, bool]:
+    """USD per unit, source, date and whether it is old."""
+    if line.name in overrides:
+        return overrides[line.name], "prices in the stack file", "", False
+    if reference is None:
+        hint = f"`python -m planner price --refresh --region {region} --write` reads it"
+        return None, f"no price known for {region}; {hint}", "", False
+    date, stale = reference.date.isoformat(), reference.stale(day)
+    if line.by_use:
+        rate = "at an unknown price" if reference.known is None else f"at {reference.known:g} USD per {reference.unit}"
+        return None, f"by use ({line.by_use}) {rate}; {reference.source}", date, stale
+    if reference.known is None:
+        seen = "" if reference.usd is None else f"{reference.usd:g} USD per {reference.unit} is not confirmed: "
+        return None, f"{seen}{reference.source}", date, stale
+    return reference.known, reference.source, date, stale
+
+
+def _support(kubernetes_version: str, day: datetime.date) -> Literal["standard", "extended"]:
+    """Versions that are not in the table are newer than it."""
+    ends = STANDARD_SUPPORT_ENDS.get((version(kubernetes_version)[0], version(kubernetes_version)[1]))
+    return "extended" if ends is not None and day > ends else "standard"

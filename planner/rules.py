@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from planner import checks, inline_models, pricing, vllm, weights
+from planner import checks, inline_models, vllm, weights
 from planner.hardware import GPU_TYPES, InstanceType
 from planner.models import GIB, Model
 from planner.problems import API_KEY, HUB_TOKEN, Mend, Path, Problem, touches
@@ -198,16 +198,6 @@ def hub_token_for_gated_model(facts: Facts) -> Iterator[Problem]:
         )
 
 
-def prices_are_of_parts(facts: Facts) -> Iterator[Problem]:
-    """A price belongs to a part of the bill."""
-    for name, usd in facts.settings.prices.items():
-        if name not in pricing.PART_NAMES:
-            place: Path = ("prices", name)
-            meant = checks.closest(name, pricing.PART_NAMES)
-            mends = (Mend(place, None), *((Mend(("prices", meant), usd),) if meant else ()))
-            yield Problem(path=place, given=usd, allowed=f"a part: {', '.join(pricing.PART_NAMES)}", mends=mends)
-
-
 def load_seconds(facts: Facts) -> float:
     """How long all nodes together take to read the checkpoint from the file system, in seconds."""
     size = weights.checkpoint_bytes(facts.model)
@@ -246,5 +236,4 @@ RULES: tuple[Rule, ...] = (
     _rule(load_within_startup, "model", "gpuNodes.count", "weights.capacityGib", "weights.throughputPerTib"),
     _rule(api_key_or_anonymous, "serving.allowAnonymous"),
     _rule(hub_token_for_gated_model, "model"),
-    _rule(prices_are_of_parts, "prices"),
 )

@@ -11,7 +11,6 @@ from planner.alternatives import Alternative
 from planner.checks import version
 from planner.kernels import runs
 from planner.memory import Fit
-from planner.models import Model
 from planner.overhead import Load
 from planner.parallelism import Parallelism
 from planner.problems import Mend, Path, Problem
@@ -88,13 +87,13 @@ def model_runs(facts: Facts) -> Iterator[Problem]:
     gpu = facts.instance.gpu
     if gpu is None or (able := runs(facts.model, gpu)).verdict != "no":
         return
-    found, lighter = _that_fit(facts.model, Load.of(facts.settings.serving))
+    found, lighter = _that_fit(facts, Load.of(facts.settings.serving))
     names = ", ".join(item.instance.name for item in found) or "none of the table's"
     yield Problem(
         path=path("gpuNodes.instanceType"),
         given=facts.instance.name,
         allowed=f"{names}: {facts.model.title} does not run there ({able.why})",
-        mends=(*_mends(facts, found), *lighter),
+        mends=(*hardware_mends(facts, found), *lighter),
     )
 
 
@@ -106,7 +105,7 @@ def model_fits(facts: Facts) -> Iterator[Problem]:
     if fit is None or fit.loads or any(model_runs(facts)):
         return
     tightest = min(fit.stages, key=lambda stage: stage.kv_gib)
-    found, lighter = _that_fit(facts.model, load)
+    found, lighter = _that_fit(facts, load)
     cheapest = "\n".join(f"- {item}" for item in found[:NAMED_ALTERNATIVES])
     needed = f"{tightest.weights_gib:.1f} GiB of weights and {tightest.overhead_gib:.1f} GiB of overhead"
     yield Problem(
@@ -114,7 +113,7 @@ def model_fits(facts: Facts) -> Iterator[Problem]:
         given=f"{nodes} x {facts.instance.name}",
         allowed=f"{facts.model.title} does not fit: a GPU needs {needed}, and {fit.budget_gib:.1f} GiB of "
         f"its {fit.usable_gib:.1f} may be used. The cheapest that fit (GPU nodes alone):\n{cheapest}",
-        mends=(*_mends(facts, found), *lighter),
+        mends=(*hardware_mends(facts, found), *lighter),
     )
 
 
@@ -166,9 +165,15 @@ def operator_restarts_after_start(facts: Facts) -> Iterator[Problem]:
         )
 
 
-def _that_fit(model: Model, load: Load) -> tuple[tuple[Alternative, ...], tuple[Mend, ...]]:
+def fitting(facts: Facts, load: Load) -> tuple[Alternative, ...]:
+    """GPU nodes on which the model fits and which have the fabric that the stack asks for, cheapest first."""
+    found = alternatives.alternatives(facts.model, load)
+    return tuple(item for item in found if item.instance.efa or facts.settings.fabric.kind != "efa")
+
+
+def _that_fit(facts: Facts, load: Load) -> tuple[tuple[Alternative, ...], tuple[Mend, ...]]:
     """The alternatives; where the load is too much for all of them, those for a lighter one, and its settings."""
-    found = alternatives.alternatives(model, load)
+    found = fitting(facts, load)
     if found:
         return found, ()
     lighter = replace(
@@ -184,10 +189,10 @@ def _that_fit(model: Model, load: Load) -> tuple[tuple[Alternative, ...], tuple[
         Mend(path("serving.maxNumSeqs"), lighter.max_num_seqs),
         Mend(path("serving.maxNumBatchedTokens"), lighter.max_num_batched_tokens),
     )
-    return alternatives.alternatives(model, lighter), mends
+    return fitting(facts, lighter), mends
 
 
-def _mends(facts: Facts, found: tuple[Alternative, ...]) -> tuple[Mend, ...]:
+def hardware_mends(facts: Facts, found: tuple[Alternative, ...]) -> tuple[Mend, ...]:
     """More nodes of the same type if that helps, else the cheapest alternative."""
     same = [item for item in found if item.instance is facts.instance]
     chosen = next(iter((*same, *found)), None)
@@ -203,11 +208,13 @@ def _mends(facts: Facts, found: tuple[Alternative, ...]) -> tuple[Mend, ...]:
         if value not in (None, new)
     )
     kind = () if same else (Mend(path("gpuNodes.instanceType"), chosen.instance.name),)
-    return (*kind, Mend(path("gpuNodes.count"), chosen.nodes), *split)
+    # The user's own price was that of the hardware that goes.
+    price = (Mend(path("prices.gpuNodes"), None),) if kind and "gpuNodes" in facts.settings.prices else ()
+    return (*kind, Mend(path("gpuNodes.count"), chosen.nodes), *split, *price)
 
 
 _SPLIT: tuple[Path, ...] = (path("model"), path("gpuNodes"), TENSOR, PIPELINE)
-_MEMORY: tuple[Path, ...] = (
+MEMORY_READS: tuple[Path, ...] = (
     *_SPLIT,
     LENGTH,
     path("serving.maxNumSeqs"),
@@ -221,4 +228,8 @@ SPLIT_RULES: tuple[Rule, ...] = (
     Rule(operator_restarts_after_start, (path("charts.leaderWorkerSet.version"),)),
     Rule(batch_holds_sequences, (path("serving.maxNumBatchedTokens"), path("serving.maxNumSeqs"))),
 )
-FIT_RULES: tuple[Rule, ...] = (Rule(model_runs, _MEMORY), Rule(model_fits, _MEMORY), Rule(length_fits_cache, _MEMORY))
+FIT_RULES: tuple[Rule, ...] = (
+    Rule(model_runs, MEMORY_READS),
+    Rule(model_fits, MEMORY_READS),
+    Rule(length_fits_cache, MEMORY_READS),
+)

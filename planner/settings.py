@@ -25,6 +25,7 @@ Cidr = Annotated[str, AfterValidator(checks.cidr)]
 ClosedCidr = Annotated[str, AfterValidator(checks.closed_cidr)]
 PinnedImage = Annotated[str, AfterValidator(checks.pinned_image)]
 GitCommit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
+Usd = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 PrincipalArn = Annotated[str, StringConstraints(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+$")]
 
 
@@ -151,6 +152,7 @@ class Deployment(Section):
 
     `model` is a name of the catalogue, or a mapping that describes a checkpoint (`inline_models.KEYS`).
     `prices` replaces a part's price, in USD per unit; `python -m planner price` lists parts and units.
+    `max_hourly_price` refuses a stack whose known parts cost more, in USD per hour.
     """
 
     name: Annotated[str, AfterValidator(checks.deployment_name)]
@@ -163,4 +165,5 @@ class Deployment(Section):
     staging: Staging = Staging()
     serving: Serving = Serving()
     charts: Charts = Charts()
-    prices: dict[str, Annotated[float, Field(gt=0)]] = {}
+    prices: dict[str, Usd] = {}
+    max_hourly_price: Usd | None = None

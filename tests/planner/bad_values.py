@@ -152,6 +152,17 @@ BAD_VALUES = [
     Bad("all of the memory", "serving.gpuMemoryUtilization", 0.99, "0.5 to 0.98", "set @ 0.9"),
     Bad("price of no part", "prices.gpuNode", 50.0, "a part: gpuNodes", "rm @"),
     Bad("negative price", "prices.gpuNodes", -1, "greater than 0", "rm @"),
+    Bad("endless price", "prices.gpuNodes", float("inf"), "finite number", "rm @"),
+    Bad(
+        "limit below the stack's price",
+        "maxHourlyPrice",
+        100,
+        "gpuNodes 110.08",
+        "set --path 'deployment.gpuNodes.count'",
+    ),
+    Bad("no limit at all", "maxHourlyPrice", 0, "greater than 0", "rm @"),
+    Bad("negative limit", "maxHourlyPrice", -5, "greater than 0", "rm @"),
+    Bad("limit that is no number", "maxHourlyPrice", "cheap", "a valid number", "rm @"),
     Bad("unknown network", NETWORK, {"kind": "shared"}, "new or existing", "set @ new", f"{NETWORK}.kind"),
     Bad(
         "no id of a VPC",

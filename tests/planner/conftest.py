@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+TODAY = datetime.date(2026, 12, 1)
 STACK_FILE = Path(__file__).parents[2] / "Pulumi.dev.yaml"
 
 
@@ -17,3 +19,9 @@ def raw() -> dict[str, Any]:
     loaded = yaml.safe_load(STACK_FILE.read_text(encoding="utf-8"))
     deployment: dict[str, Any] = loaded["config"]["vllm-multinode:deployment"]
     return deployment
+
+
+@pytest.fixture(autouse=True)
+def _day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The age of prices and the support of Kubernetes versions are told as of one day."""
+    monkeypatch.setattr("planner.prices.today", lambda: TODAY)

@@ -13,7 +13,8 @@ from typer.testing import CliRunner, Result
 from bench.checkpoint_configs import config
 from planner import SettingsError, plan, weights
 from planner.catalogue import CATALOGUE
-from planner.cli import REFUSED, app
+from planner.cli import app
+from planner.command_line import REFUSED
 from planner.inline_models import inline
 
 Raw = dict[str, Any]

@@ -12,7 +12,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from planner.cli import DOES_NOT_FIT, REFUSED, STACK_KEY, app
+from planner.cli import app
+from planner.command_line import DOES_NOT_FIT, REFUSED, STACK_KEY
 
 
 def run(*args: str) -> Result:

@@ -180,3 +180,16 @@ def test_weights_that_outgrow_the_cache_are_refused(raw: Raw, monkeypatch: pytes
 
 def test_the_default_stack_is_accepted(raw: Raw) -> None:
     assert plan(raw, api_key_given=True).serving is not None
+
+
+@pytest.mark.parametrize("model", ["minimax-m2.5", "qwen3.5-397b-a17b-gptq-int4"])
+def test_every_fit_that_a_misfit_names_is_accepted(raw: Raw, model: str) -> None:
+    raw = change(change(raw, "model", model), "serving.vllmVersion", "0.27.1")
+    raw = change(change(raw, "gpuNodes.instanceType", "g6.12xlarge"), "gpuNodes.count", 1)
+    raw = change(raw, "serving.gpuMemoryUtilization", 0.5)
+    problem = next(problem for problem in refused(raw).problems if dotted(problem.path) == "gpuNodes")
+    offers = [line.removeprefix("- ").split(",")[0] for line in problem.allowed.splitlines() if line.startswith("- ")]
+    assert offers
+    for offer in offers:
+        nodes, instance = offer.split(" x ")
+        plan(change(change(raw, "gpuNodes.instanceType", instance), "gpuNodes.count", int(nodes)), api_key_given=True)

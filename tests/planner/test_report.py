@@ -30,7 +30,7 @@ def test_the_text_shows_memory_by_stage_kv_tokens_and_price_by_part(raw: dict[st
 
 
 def test_a_complete_bill_is_no_lower_bound(raw: dict[str, Any]) -> None:
-    raw["prices"] = {"weightCache": 0.6, "logs": 0.05}
+    raw["prices"] = {"weightCache": 0.6, "natTraffic": 0.1, "logs": 0.05}
     assert "at least" not in text(raw)
 
 
@@ -43,3 +43,23 @@ def test_the_summary_is_plain_data(raw: dict[str, Any]) -> None:
     summary = report.summary(plan(raw, api_key_given=True))
     assert json.loads(json.dumps(summary)) == summary
     assert summary["model"] == "moonshotai/Kimi-K2.5"
+
+
+def test_a_region_without_prices_has_no_total_and_says_how_to_read_them(raw: dict[str, Any]) -> None:
+    raw["platform"] |= {"region": "us-west-2", "availabilityZone": "us-west-2b"}
+    shown = " ".join(text(raw).split())
+    assert "Total: unknown, as the price of every part" in shown
+    assert shown.count("price --refresh --region us-west-2 --write") == 1
+    assert "at an unknown price" in shown
+    assert "0.00 USD" not in shown
+
+
+def test_a_lower_bound_names_what_it_leaves_out(raw: dict[str, Any]) -> None:
+    assert "without weightCache, natTraffic, logs" in " ".join(text(raw).split())
+
+
+def test_the_outputs_say_what_the_first_token_costs(raw: dict[str, Any]) -> None:
+    summary = report.summary(plan(raw, api_key_given=True))
+    assert str(summary["firstToken"]).startswith("after about 63 min and at least ")
+    raw["gpuNodes"]["count"] = 0
+    assert "firstToken" not in report.summary(plan(raw, api_key_given=True))

@@ -1,0 +1,107 @@
+"""`python -m planner price`: the bill of a stack, and the reference prices brought up to date."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+from rich.text import Text
+
+from planner import price_list, prices, pricing
+from planner.command_line import facts_of, positive, refuse, show
+from planner.hardware import SYSTEM_TYPES
+from planner.options import AsJson, Explain, Instance, ModelName, Nodes, StackFile
+from planner.plan import Plan, decide
+from planner.price_list import Change, PriceListError
+from planner.pricing import Purchase
+from planner.report_price import (
+    changes_data,
+    explain_first_token,
+    explain_price,
+    first_token_data,
+    price_data,
+    render_changes,
+    render_first_token,
+    render_price,
+)
+from planner.timeline import Pace, until_first_token
+
+Bought = Annotated[Purchase | None, typer.Option("--purchase", help="How the GPU nodes are bought.")]
+Refresh = Annotated[bool, typer.Option("--refresh", help="Read today's prices from the AWS Price List (boto3).")]
+Write = Annotated[bool, typer.Option("--write", help="With --refresh: write them into planner/prices.yaml.")]
+RegionName = Annotated[str | None, typer.Option("--region", help="With --refresh: of which region.")]
+Boot = Annotated[float | None, typer.Option("--boot-minutes", help="Until GPU nodes have joined, image included.")]
+Hub = Annotated[float | None, typer.Option("--hub-mb-per-second", help="How fast the hub sends the weights.")]
+
+
+def price(
+    stack_file: StackFile = None,
+    model: ModelName = None,
+    instance_type: Instance = None,
+    nodes: Nodes = None,
+    purchase: Bought = None,
+    boot_minutes: Boot = None,
+    hub_mb_per_second: Hub = None,
+    refresh: Refresh = False,
+    write: Write = False,
+    region: RegionName = None,
+    explain: Explain = False,
+    as_json: AsJson = False,
+) -> None:
+    """The whole stack by hour and month, part by part, and until the first token; or today's reference prices."""
+    if refresh:
+        _refresh(region or prices.REGION, write=write, as_json=as_json)
+        return
+    if write or region:
+        refuse("--write and --region belong to --refresh: python -m planner price --refresh --write")
+    positive("--boot-minutes", boot_minutes, "minutes")
+    positive("--hub-mb-per-second", hub_mb_per_second, "MB per second")
+    plan = _bought(decide(facts_of(stack_file, (model, instance_type, nodes))), purchase)
+    pace = Pace(
+        **{
+            name: value
+            for name, value in (("boot_minutes", boot_minutes), ("hub_mb_per_second", hub_mb_per_second))
+            if value is not None
+        }
+    )
+    first_token = until_first_token(plan, pace)
+    data: dict[str, Any] = price_data(plan.price)
+    tables: tuple[RenderableType, ...] = render_price(plan.price)
+    formulas = [*explain_price(plan.price)]
+    if first_token is not None:
+        data["first_token"] = first_token_data(first_token)
+        tables = (*tables, Text(), *render_first_token(first_token))
+        formulas += explain_first_token(first_token)
+    if explain:
+        data["explain"] = formulas
+        tables = (*tables, Text(), *(Text(line) for line in formulas))
+    show(data, tables, as_json=as_json)
+
+
+def _bought(plan: Plan, purchase: Purchase | None) -> Plan:
+    """The plan with its GPU nodes bought in another way."""
+    if purchase is None:
+        return plan
+    system = SYSTEM_TYPES[plan.settings.platform.system_nodes.instance_type]
+    return replace(plan, price=pricing.price(plan.settings, plan.instance, system, purchase=purchase))
+
+
+def _refresh(region: str, *, write: bool, as_json: bool) -> None:
+    """Ask the price list, show what differs, and write it if told so."""
+    known = prices.reference()
+    try:
+        changes: tuple[Change, ...] = tuple(
+            price_list.refresh(price_list.client(), region, known.get(region, {}), prices.today())
+        )
+    except PriceListError as error:
+        refuse(str(error))
+    if all(change.after is None for change in changes):
+        refuse(f"--region {region}\n   allowed: a region for which the AWS Price List names prices, as us-east-1")
+    if write:
+        try:
+            prices.write(prices.FILE, known | {region: price_list.merged(known.get(region, {}), changes)})
+        except OSError as error:
+            refuse(f"{prices.FILE}: {error.strerror}")
+    show(changes_data(region, changes, written=write), render_changes(region, changes, written=write), as_json=as_json)

@@ -1,0 +1,75 @@
+"""The rules about prices in a stack file: overrides belong to a part, and `maxHourlyPrice` is kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from planner import checks, pricing
+from planner.alternatives import Alternative
+from planner.hardware import SYSTEM_TYPES
+from planner.overhead import Load
+from planner.pricing import Price
+from planner.problems import Mend, Path, Problem
+from planner.rules import Facts, Rule, path
+from planner.serving_rules import MEMORY_READS, NAMED_ALTERNATIVES, fitting, hardware_mends
+
+LIMIT = path("maxHourlyPrice")
+
+
+def bill_of(facts: Facts) -> Price:
+    """The bill of the stack as configured."""
+    settings = facts.settings
+    return pricing.price(settings, facts.instance, SYSTEM_TYPES[settings.platform.system_nodes.instance_type])
+
+
+def prices_are_of_parts(facts: Facts) -> Iterator[Problem]:
+    """A price belongs to a part of the bill."""
+    for name, usd in facts.settings.prices.items():
+        if name not in pricing.PART_NAMES:
+            place: Path = ("prices", name)
+            meant = checks.closest(name, pricing.PART_NAMES)
+            mends = (Mend(place, None), *((Mend(("prices", meant), usd),) if meant else ()))
+            yield Problem(path=place, given=usd, allowed=f"a part: {', '.join(pricing.PART_NAMES)}", mends=mends)
+
+
+def price_within_limit(facts: Facts) -> Iterator[Problem]:
+    """The parts whose price is known cost no more than `maxHourlyPrice`."""
+    limit = facts.settings.max_hourly_price
+    if limit is None:
+        return
+    bill = bill_of(facts)
+    if "gpuNodes" in bill.unknown:
+        region = facts.settings.platform.region
+        allowed = (
+            f"a limit that can be checked: the price of {facts.instance.name} in {region} is unknown. Give it as "
+            "prices.gpuNodes (USD per node-hour) or read it with `python -m planner price --refresh`"
+        )
+        yield Problem(path=LIMIT, given=limit, allowed=allowed, mends=(Mend(LIMIT, None),))
+    elif bill.total_per_hour > limit:
+        cheaper = _cheaper(facts, bill, limit)
+        parts = ", ".join(f"{part.name} {part.per_hour:.2f}" for part in bill.parts if part.per_hour is not None)
+        unknown = f"; {', '.join(bill.unknown)} unknown" if bill.unknown else ""
+        fits = "\n".join(f"- {item}" for item in cheaper[:NAMED_ALTERNATIVES])
+        offer = f"GPU nodes that keep it:\n{fits}" if fits else "No GPU nodes on which the model fits keep it."
+        highest = Mend(LIMIT, math.ceil(bill.total_per_hour))
+        yield Problem(
+            path=LIMIT,
+            given=f"{limit:g} USD per hour",
+            allowed=f"at least {bill.total_per_hour:.2f}, what the stack costs by the hour ({parts}{unknown}). {offer}",
+            mends=hardware_mends(facts, cheaper) if cheaper else (highest,),
+        )
+
+
+def _cheaper(facts: Facts, bill: Price, limit: float) -> tuple[Alternative, ...]:
+    """GPU nodes on which the model fits and with which the stack keeps the limit."""
+    gpus = bill.part("gpuNodes")
+    left = limit - bill.total_per_hour + ((gpus.per_hour if gpus else None) or 0.0)
+    found = fitting(facts, Load.of(facts.settings.serving))
+    return tuple(item for item in found if item.usd_per_hour is not None and item.usd_per_hour <= left)
+
+
+PRICE_RULES: tuple[Rule, ...] = (Rule(prices_are_of_parts, (path("prices"),)),)
+LIMIT_RULES: tuple[Rule, ...] = (
+    Rule(price_within_limit, (LIMIT, path("prices"), path("platform"), path("weights"), *MEMORY_READS)),
+)
