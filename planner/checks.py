@@ -106,6 +106,13 @@ def pinned_image(value: str) -> str:
     return value
 
 
+def url(value: str) -> str:
+    """An address that a program can open."""
+    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", value):
+        raise NotAllowedError("an address that begins with https:// or http://")
+    return value
+
+
 def kubernetes_version(value: str) -> str:
     """An EKS version whose nodes and security group rules the stack relies on."""
     parts = version(value)

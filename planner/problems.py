@@ -100,9 +100,16 @@ def value_at(raw: object, path: Path) -> object:
 
 def _labelled(label: str, text: str) -> list[str]:
     """`text` in a column of its own beside its label; its line breaks stay."""
-    wrapped = [line for part in text.splitlines() for line in textwrap.wrap(part, WIDTH - 12)] or [""]
+    wrapped = [line for part in text.splitlines() for line in _wrap(part)] or [""]
     labels = (f"{label}:", *("" for _ in wrapped[1:]))
     return [f"   {name:<9}{line}" for name, line in zip(labels, wrapped, strict=True)]
+
+
+def _wrap(line: str) -> list[str]:
+    """A command stays whole, so that it can be copied."""
+    if line.startswith("aws "):
+        return [line]
+    return textwrap.wrap(line, WIDTH - 12, break_on_hyphens=False, break_long_words=False)
 
 
 def _shorten(value: object) -> str:

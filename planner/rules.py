@@ -85,14 +85,16 @@ def ami_matches_kubernetes(facts: Facts) -> Iterator[Problem]:
     for where, release, variant in releases:
         if checks.version(release)[:2] != checks.version(wanted):
             parameter = f"optimized-ami/{wanted}/amazon-linux-2023/x86_64/{variant}/recommended/release_version"
-            release_mend = Mend(path(where), DEFAULT_AMI_RELEASE)
-            platform_mend = Mend(path("platform.kubernetesVersion"), DEFAULT_KUBERNETES)
+            mends = (
+                Mend(path("platform.kubernetesVersion"), DEFAULT_KUBERNETES),
+                Mend(path(where), DEFAULT_AMI_RELEASE),
+            )
             yield Problem(
                 path=path(where),
                 given=release,
-                allowed=f"a release for Kubernetes {wanted}, the platform's version; the newest is in "
+                allowed=f"a release for Kubernetes {wanted}, the platform's version; the newest is in\n"
                 f"aws ssm get-parameter --name /aws/service/eks/{parameter}",
-                mends=(*((platform_mend,) if wanted != DEFAULT_KUBERNETES else ()), release_mend),
+                mends=tuple(mend for mend in mends if mend.value not in (wanted, release)),
             )
 
 

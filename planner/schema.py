@@ -46,7 +46,7 @@ _ALLOWED = {
     "platform.region": "an AWS region, as us-east-1",
     "platform.availabilityZone": "a zone of the region, as us-east-1a",
     "platform.kubernetesVersion": "1.33 or newer, as a quoted string",
-    "platform.publicAccessCidrs": "at least one network that you deploy from, as 203.0.113.7/32",
+    "platform.publicAccessCidrs": "a list of at least one network that you deploy from, as 203.0.113.7/32",
     "platform.admins": "ARNs of IAM roles or users, as arn:aws:iam::123456789012:role/Admin",
     "platform.network.vpcId": "the id of a VPC: vpc- and 8 to 17 hex digits",
     "platform.network.controlPlaneSubnetIds": "at least two subnet ids, in two availability zones",
@@ -56,6 +56,15 @@ _ALLOWED = {
     "gpuNodes.count": "0 (paused) to 16",
     "weights": "the weight cache: kind and revision at least",
     "weights.revision": "the commit of the model's repository: 40 hex digits",
+}
+
+# Pydantic's names for what is expected, in the words of a stack file.
+_KINDS_OF_VALUE = {
+    "string_type": "text (in quotes where it looks like a number)",
+    "model_type": "a mapping of keys",
+    "dict_type": "a mapping of keys",
+    "tuple_type": "a list",
+    "list_type": "a list",
 }
 
 
@@ -103,21 +112,25 @@ def _describe(raw: Mapping[str, object], detail: ErrorDetails) -> Problem:
     if detail["type"].startswith("union_tag"):
         kinds = _kinds(raw, path)
         kind = (*path, "kind")
-        mends = (Mend(kind, kinds[0]),)
-        return Problem(path=kind, given=value_at(raw, kind), allowed=" or ".join(kinds), mends=mends)
+        allowed = " or ".join(kinds)
+        return Problem(path=kind, given=value_at(raw, kind), allowed=allowed, mends=(Mend(kind, kinds[0]),))
     allowed, value = _allowed(raw, path, detail)
-    return Problem(path=path, given=given, allowed=allowed, mends=_mends(path, value))
+    mends = _mends(path, value)
+    # Pulumi sets nothing inside a value that is no mapping or list: it has to go first.
+    inside = given is not None and any(len(mend.path) > len(path) for mend in mends)
+    return Problem(path=path, given=given, allowed=allowed, mends=(Mend(path, None), *mends) if inside else mends)
 
 
 def _unknown_key(raw: Mapping[str, object], path: Path, given: object) -> Problem:
     section = _section(raw, path[:-1]) or Deployment
     known = tuple(field.alias or name for name, field in section.model_fields.items())
-    meant = closest(str(path[-1]), known)
+    meant = closest(str(path[-1]), [key for key in known if key != "kind"])
     hint = f"; did you mean {meant}?" if meant else "."
     mends = [Mend(path, None)]
     field = _member(section, meant) if meant is not None else None
-    # The value may have been meant for that key, unless a whole section stands there.
-    if meant is not None and field is not None and not _sections(field.annotation):
+    # The value may have been meant for that key, unless a whole section or a value of its own stands there.
+    free = meant is not None and value_at(raw, (*path[:-1], meant)) is None
+    if meant is not None and free and field is not None and not _sections(field.annotation):
         mends.append(Mend((*path[:-1], meant), given))
     allowed = f"no such key{hint} Known here: {', '.join(known)}"
     return Problem(path=path, given=given, allowed=allowed, mends=tuple(mends))
@@ -134,7 +147,7 @@ def _allowed(raw: Mapping[str, object], path: Path, detail: ErrorDetails) -> tup
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, NotAllowedError):
         return cause.allowed, example if cause.suggestion is None else cause.suggestion
-    message = detail["msg"].removeprefix("Input should be ")
+    message = _KINDS_OF_VALUE.get(detail["type"]) or detail["msg"].removeprefix("Input should be ")
     return _ALLOWED.get(dotted(names)) or (_bounds(field) if field else "") or message, example
 
 

@@ -120,6 +120,8 @@ def model_fits(facts: Facts) -> Iterator[Problem]:
 def length_fits_cache(facts: Facts) -> Iterator[Problem]:
     """vLLM refuses to start when one request of full length does not fit."""
     fit = fit_of(facts)
+    if any(length_within_context(facts)):
+        return
     if fit is not None and fit.loads and not fit.fits:
         largest = max(1024, fit.kv_tokens // 1024 * 1024)
         yield Problem(

@@ -26,6 +26,7 @@ ClosedCidr = Annotated[str, AfterValidator(checks.closed_cidr)]
 PinnedImage = Annotated[str, AfterValidator(checks.pinned_image)]
 GitCommit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
 Usd = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Url = Annotated[str, AfterValidator(checks.url)]
 PrincipalArn = Annotated[str, StringConstraints(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+$")]
 
 
@@ -70,7 +71,7 @@ class GpuNodes(Section):
     """The GPU node group. `count: 0` is a paused stack: cluster and weights stay, nothing is served."""
 
     instance_type: Annotated[str, AfterValidator(checks.gpu_instance_type)]
-    count: Annotated[int, Field(ge=0, le=16)]
+    count: Annotated[int, Field(ge=0, le=16, strict=True)]
     ami_release: Annotated[str, AfterValidator(checks.ami_release)] = "1.35.6-20260818"
 
 
@@ -105,8 +106,8 @@ class Staging(Section):
         "public.ecr.aws/docker/library/python:3.12-slim"
         "@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea"
     )
-    package_index: str | None = None
-    hub_endpoint: str | None = None
+    package_index: Url | None = None
+    hub_endpoint: Url | None = None
 
 
 class Serving(Section):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from planner import SettingsError, plan
-from planner.problems import Problem, dotted, value_at
+from planner.problems import Mend, Problem, dotted, value_at
 from tests.planner.bad_values import BAD_VALUES, Bad
 
 Raw = dict[str, Any]
@@ -193,3 +193,40 @@ def test_every_fit_that_a_misfit_names_is_accepted(raw: Raw, model: str) -> None
     for offer in offers:
         nodes, instance = offer.split(" x ")
         plan(change(change(raw, "gpuNodes.instanceType", instance), "gpuNodes.count", int(nodes)), api_key_given=True)
+
+
+def test_a_value_where_a_section_or_list_belongs_is_taken_out_first(raw: Raw) -> None:
+    for place, value in (("platform", "eks"), ("platform.publicAccessCidrs", "203.0.113.7/32")):
+        (problem,) = refused(change(raw, place, value)).problems
+        assert dotted(problem.path) == place
+        assert problem.mends[0] == Mend(problem.path, None)
+        assert len(problem.mends) > 1
+
+
+def test_a_length_above_the_context_is_one_problem(raw: Raw) -> None:
+    (problem,) = refused(change(raw, "serving.maxModelLen", 10_000_000)).problems
+    assert "262144" in problem.allowed
+
+
+def test_an_unknown_choice_is_not_answered_with_its_own_key(raw: Raw) -> None:
+    error = refused(change(raw, "purchase", {"kind": "capacity_block", "id": "cr-1"}))
+    assert "did you mean kind" not in str(error)
+    assert "purchase.kind' on_demand" in str(error)
+
+
+def test_commands_in_a_refusal_can_be_copied(raw: Raw) -> None:
+    lines = str(refused(change(raw, "platform.kubernetesVersion", "1.36"))).splitlines()
+    commands = [line for line in lines if "aws ssm get-parameter" in line]
+    assert commands
+    assert all(line.endswith("/recommended/release_version") for line in commands)
+
+
+@pytest.mark.parametrize("place", ["staging.packageIndex", "staging.hubEndpoint"])
+def test_an_address_without_scheme_is_refused(raw: Raw, place: str) -> None:
+    (problem,) = refused(change(raw, place, "huggingface.co")).problems
+    assert "https://" in problem.allowed
+
+
+@pytest.mark.parametrize(("place", "value"), [("gpuNodes.count", True), ("prices.gpuNodes", float("inf"))])
+def test_what_only_looks_like_a_number_is_refused(raw: Raw, place: str, value: object) -> None:
+    assert refused(change(raw, place, value)).problems
