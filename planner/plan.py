@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planner import prices, schema, vllm, weights
+from planner.alternatives import Alternative
 from planner.checks import version
 from planner.hardware import InstanceType
 from planner.memory import Fit
 from planner.models import Model
+from planner.overhead import Load
 from planner.price_rules import LIMIT_RULES, PRICE_RULES, bill_of
 from planner.prices import PriceFileError
 from planner.pricing import Price
 from planner.problems import Problem, SettingsError
 from planner.rules import RULES, Facts, Rule, broken, cache_bytes_per_second, load_seconds
-from planner.serving_rules import DEFAULT_LEADER_WORKER_SET, FIT_RULES, SPLIT_RULES, fit_of
+from planner.serving_rules import DEFAULT_LEADER_WORKER_SET, FIT_RULES, NAMED_ALTERNATIVES, SPLIT_RULES, fit_of, fitting
 from planner.settings import Deployment
 from planner.vllm import Command
 
@@ -65,7 +67,10 @@ class ServingPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything that the components need to know. `serving` is None while the stack is paused."""
+    """Everything that the components need to know. `serving` is None while the stack is paused.
+
+    `alternatives`: other hardware on which the model fits as configured, the cheapest first.
+    """
 
     settings: Deployment
     model: Model
@@ -73,6 +78,7 @@ class Plan:
     weights: WeightsPlan
     serving: ServingPlan | None
     price: Price
+    alternatives: tuple[Alternative, ...]
 
 
 def plan(raw: Mapping[str, object], *, api_key_given: bool, hub_token_given: bool = False) -> Plan:
@@ -109,7 +115,13 @@ def decide(facts: Facts) -> Plan:
         weights=_weights_plan(facts),
         serving=_serving_plan(facts),
         price=bill_of(facts),
+        alternatives=_alternatives(facts),
     )
+
+
+def _alternatives(facts: Facts) -> tuple[Alternative, ...]:
+    found = fitting(facts, Load.of(facts.settings.serving))
+    return tuple(item for item in found if item.instance is not facts.instance)[:NAMED_ALTERNATIVES]
 
 
 def restart_policy(operator_version: str) -> RestartPolicy:

@@ -23,7 +23,10 @@ def render(plan: Plan) -> tuple[RenderableType, ...]:
     if plan.serving is None or first_token is None:
         return (Text(f"{title}: paused, nothing is served"), Text(load), *bill)
     loading = Text(f"{load}, read by all nodes in about {plan.weights.expected_load_seconds / 60:.0f} min")
-    return (Text(title), *render_fit(plan.serving.fit), loading, *bill, Text(), *render_first_token(first_token))
+    others = "\n".join(f"- {item}" for item in plan.alternatives)
+    besides = (Text(f"\nWould fit too, GPU nodes alone:\n{others}"),) if others else ()
+    paid = (*besides, *bill, Text(), *render_first_token(first_token))
+    return (Text(title), *render_fit(plan.serving.fit), loading, *paid)
 
 
 def summary(plan: Plan) -> dict[str, object]:
@@ -38,6 +41,7 @@ def summary(plan: Plan) -> dict[str, object]:
             "hardware": f"{plan.settings.gpu_nodes.count} x {plan.instance.name}",
             "weightsGB": round(plan.weights.size_bytes / 1e9, 1),
             **(fit_summary(plan.serving.fit) if plan.serving else {}),
+            "alternatives": [str(item) for item in plan.alternatives],
         },
         "pricePerHour": {**price, "total": total(plan.price)},
         **({"firstToken": until(first_token)} if first_token else {}),

@@ -63,3 +63,12 @@ def test_the_outputs_say_what_the_first_token_costs(raw: dict[str, Any]) -> None
     assert str(summary["firstToken"]).startswith("after about 63 min and at least ")
     raw["gpuNodes"]["count"] = 0
     assert "firstToken" not in report.summary(plan(raw, api_key_given=True))
+
+
+def test_the_plan_names_what_would_fit_too(raw: dict[str, Any]) -> None:
+    made = plan(raw, api_key_given=True)
+    assert "p5en.48xlarge" in [item.instance.name for item in made.alternatives]
+    assert made.instance not in [item.instance for item in made.alternatives]
+    text = report.plain_text(report.render(made))
+    assert "Would fit too, GPU nodes alone:" in text
+    assert "1 x p5en.48xlarge, TP 8 x PP 1" in text
