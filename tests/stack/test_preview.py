@@ -24,7 +24,7 @@ def test_the_first_preview_shows_resources_memory_and_price_and_creates_nothing(
     for expected in (
         "+ 83 to create",
         "GiB per GPU of 79.65, tensor parallel 8 x pipeline parallel 2",
-        "Fits: 901,219 KV tokens",
+        "Fits: 925,872 KV tokens",
         "Total: at least 112.13 USD per hour",
         "weightsGiBPerGpuByStage",
         "SIMULATED",
