@@ -37,6 +37,12 @@ class Alternative:
         return f"{self.nodes} x {self.instance.name}, {split}, {self.fit.kv_tokens:,} KV tokens, {cost}"
 
 
+def described(model: Model, item: Alternative) -> str:
+    """One line for a message, with what the price does not say: that nobody is known to have run the model there."""
+    unknown = item.instance.gpu is not None and runs(model, item.instance.gpu).verdict == "unknown"
+    return f"{item} (not known to run)" if unknown else str(item)
+
+
 def alternatives(model: Model, load: Load, requests: float = 1.0) -> tuple[Alternative, ...]:
     """For each instance type the smallest count that fits `requests` of full length: by price, unknown ones last.
 

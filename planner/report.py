@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
+from planner.alternatives import described
 from planner.plan import Plan
 from planner.report_fit import fit_summary, heading, render_fit
 from planner.report_price import render_first_token, render_price, total, until
@@ -23,7 +24,7 @@ def render(plan: Plan) -> tuple[RenderableType, ...]:
     if plan.serving is None or first_token is None:
         return (Text(f"{title}: paused, nothing is served"), Text(load), *bill)
     loading = Text(f"{load}, read by all nodes in about {plan.weights.expected_load_seconds / 60:.0f} min")
-    others = "\n".join(f"- {item}" for item in plan.alternatives)
+    others = "\n".join(f"- {described(plan.model, item)}" for item in plan.alternatives)
     besides = (Text(f"\nWould fit too, GPU nodes alone:\n{others}"),) if others else ()
     paid = (*besides, *bill, Text(), *render_first_token(first_token))
     return (Text(title), *render_fit(plan.serving.fit), loading, *paid)
@@ -41,7 +42,7 @@ def summary(plan: Plan) -> dict[str, object]:
             "hardware": f"{plan.settings.gpu_nodes.count} x {plan.instance.name}",
             "weightsGB": round(plan.weights.size_bytes / 1e9, 1),
             **(fit_summary(plan.serving.fit) if plan.serving else {}),
-            "alternatives": [str(item) for item in plan.alternatives],
+            "alternatives": [described(plan.model, item) for item in plan.alternatives],
         },
         "pricePerHour": {**price, "total": total(plan.price)},
         **({"firstToken": until(first_token)} if first_token else {}),

@@ -106,13 +106,14 @@ def model_fits(facts: Facts) -> Iterator[Problem]:
         return
     tightest = min(fit.stages, key=lambda stage: stage.kv_gib)
     found, lighter = _that_fit(facts, load)
-    cheapest = "\n".join(f"- {item}" for item in found[:NAMED_ALTERNATIVES])
+    cheapest = "\n".join(f"- {alternatives.described(facts.model, item)}" for item in found[:NAMED_ALTERNATIVES])
+    under = ", with the load below" if lighter else ""
     needed = f"{tightest.weights_gib:.1f} GiB of weights and {tightest.overhead_gib:.1f} GiB of overhead"
     yield Problem(
         path=path("gpuNodes"),
         given=f"{nodes} x {facts.instance.name}",
         allowed=f"{facts.model.title} does not fit: a GPU needs {needed}, and {fit.budget_gib:.1f} GiB of "
-        f"its {fit.usable_gib:.1f} may be used. The cheapest that fit (GPU nodes alone):\n{cheapest}",
+        f"its {fit.usable_gib:.1f} may be used. The cheapest that fit (GPU nodes alone){under}:\n{cheapest}",
         mends=(*hardware_mends(facts, found), *lighter),
     )
 
@@ -185,12 +186,13 @@ def _that_fit(facts: Facts, load: Load) -> tuple[tuple[Alternative, ...], tuple[
         max_num_seqs=min(LIGHT.max_num_seqs, load.max_num_seqs),
         max_num_batched_tokens=min(LIGHT.max_num_batched_tokens, load.max_num_batched_tokens),
     )
-    mends = (
-        Mend(path("serving.gpuMemoryUtilization"), lighter.gpu_memory_utilization),
-        Mend(LENGTH, lighter.max_model_len),
-        Mend(path("serving.maxNumSeqs"), lighter.max_num_seqs),
-        Mend(path("serving.maxNumBatchedTokens"), lighter.max_num_batched_tokens),
+    changes = (
+        (path("serving.gpuMemoryUtilization"), load.gpu_memory_utilization, lighter.gpu_memory_utilization),
+        (LENGTH, load.max_model_len, lighter.max_model_len),
+        (path("serving.maxNumSeqs"), load.max_num_seqs, lighter.max_num_seqs),
+        (path("serving.maxNumBatchedTokens"), load.max_num_batched_tokens, lighter.max_num_batched_tokens),
     )
+    mends = tuple(Mend(where, after) for where, before, after in changes if after != before)
     return fitting(facts, lighter), mends
 
 

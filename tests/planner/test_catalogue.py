@@ -188,3 +188,27 @@ def test_the_whole_catalogue_on_all_hardware_takes_less_than_a_second() -> None:
     started = time.process_time()
     assert all(alternatives(model, load) for model in CATALOGUE.values())
     assert time.process_time() - started < 1
+
+
+def test_fp8_weights_take_wider_scales_where_the_gpu_has_no_fp8() -> None:
+    """54.58 GiB on each of 4 A100 (kaitakuai/experiments, vLLM 0.19.0), where FP8 alone would be 53.6."""
+    found = case(Flags(model="minimax-m2.7", gpu="a100-80gb", tensor_parallel=4)).fit()
+    assert found.stages[0].weights_gib == pytest.approx(54.58, rel=0.005)
+    assert case(Flags(model="minimax-m2.7", gpu="h100-80gb", tensor_parallel=4)).fit().stages[0].weights_gib < 53.8
+
+
+def test_a_load_that_is_too_much_for_every_shape_is_refused_with_a_lighter_one(raw: Raw) -> None:
+    raw["model"] = "glm-5"
+    raw["serving"] |= {"maxNumSeqs": 4096, "maxNumBatchedTokens": 1_000_000}
+    with pytest.raises(SettingsError) as caught:
+        plan(raw, api_key_given=True)
+    text = " ".join(str(caught.value).split())
+    for said in (
+        "with the load below",
+        "serving.maxNumBatchedTokens' 8192",
+        "serving.maxNumSeqs' 64",
+        "gpuNodes.count' 3",
+    ):
+        assert said in text
+    assert "g7e.48xlarge, TP 8 x PP 3" in text
+    assert "(not known to run)" in text
