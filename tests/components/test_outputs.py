@@ -12,8 +12,8 @@ def test_the_commands_name_the_service_that_exists(graph: Graph) -> None:
     (port,) = service["spec"]["ports"]
     words = shlex.split(graph.outputs["connect"].replace("<(pulumi stack output kubeconfig)", "KUBECONFIG"))
     assert words[words.index("--namespace") + 1] == service["metadata"]["namespace"] == "kimi-k25"
-    assert words[-2:] == [f"service/{service['metadata']['name']}", str(port["port"])]
-    endpoint = f"http://{service['metadata']['name']}.kimi-k25.svc:{port['port']}/v1"
+    assert words[-2:] == [f"service/{service['metadata']['name']}", f"{port['port']:.0f}"]
+    endpoint = f"http://{service['metadata']['name']}.kimi-k25.svc:{port['port']:.0f}/v1"
     assert graph.outputs["endpoint"] == endpoint
 
 
