@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 from planner import memory, parallelism
 from planner.catalogue import CATALOGUE, precisions
-from planner.checks import closest
+from planner.flags import DEFAULT_MODEL, Flags, flag, names, numbers
 from planner.hardware import GPU_TYPES, GPUS, Gpu
 from planner.memory import Fit
 from planner.models import Model
@@ -16,35 +16,12 @@ from planner.parallelism import Parallelism
 from planner.rules import Facts
 from planner.serving_rules import shape_of
 
-DEFAULT_MODEL = "kimi-k2.5"
 DEFAULT_INSTANCE = "p5.48xlarge"
 LONGEST_DEFAULT = 131_072
 
 
 class CaseError(ValueError):
     """Flags that describe no case: one line for each that must change, with what to type."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flags:
-    """What the user typed; None where nothing was."""
-
-    model: str | None = None
-    precision: str | None = None
-    gpu: str | None = None
-    instance_type: str | None = None
-    gpus_per_node: int | None = None
-    nodes: int | None = None
-    tensor_parallel: int | None = None
-    pipeline_parallel: int | None = None
-    data_parallel: int | None = None
-    decode_context_parallel: int | None = None
-    expert_parallel: bool = False
-    gpu_memory_utilization: float | None = None
-    max_model_len: int | None = None
-    max_num_seqs: int | None = None
-    max_num_batched_tokens: int | None = None
-    kv_cache_dtype: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +43,7 @@ class Case:
 
 def case(flags: Flags) -> Case:
     """The case that `flags` describe, with the planner's choice where they are silent. Raises CaseError."""
-    problems = [*_numbers(flags), *_names(flags)]
+    problems = [*numbers(flags), *names(flags)]
     if problems:
         raise CaseError("\n".join(problems))
     model = _model(flags)
@@ -74,7 +51,7 @@ def case(flags: Flags) -> Case:
     default_nodes = 1 if flags.gpu else 2
     nodes = default_nodes if flags.nodes is None else flags.nodes
     load = _load(flags, model)
-    problems = [*_limits(model, load)]
+    problems = [*_limits(model, load), *_spread(flags, model)]
     shape = _shape(flags, model, gpu, gpus_per_node, nodes, load)
     if shape is None:
         problems.append(_no_shape(flags, model, gpus_per_node, nodes))
@@ -112,61 +89,12 @@ def case_of(facts: Facts) -> Case:
 def on_stack_file(flags: Flags) -> tuple[object, ...]:
     """The flags that may stand on top of a stack file, in its order. Raises CaseError for the others."""
     others = ("precision", "gpu", "gpus_per_node", "data_parallel", "decode_context_parallel", "expert_parallel")
-    given = [_flag(name) for name in others if getattr(flags, name)]
+    given = [flag(name) for name in others if getattr(flags, name)]
     if given:
         raise CaseError(f"{given[0]} and --stack-file: the stack file says it itself (leave out one of them)")
     shape = (flags.model, flags.instance_type, flags.nodes, flags.tensor_parallel, flags.pipeline_parallel)
     load = (flags.gpu_memory_utilization, flags.max_model_len, flags.max_num_seqs, flags.max_num_batched_tokens)
     return (*shape, *load, flags.kv_cache_dtype)
-
-
-_LIMITS: dict[str, tuple[float, float, float]] = {
-    # Lowest, highest, what to try.
-    "gpus_per_node": (1, 72, 8),
-    "nodes": (1, 64, 2),
-    "tensor_parallel": (1, 128, 8),
-    "pipeline_parallel": (1, 64, 2),
-    "data_parallel": (1, 128, 1),
-    "decode_context_parallel": (1, 64, 1),
-    "gpu_memory_utilization": (0.05, 1.0, 0.9),
-    "max_model_len": (1, 16_777_216, 131_072),
-    "max_num_seqs": (1, 65_536, 64),
-    "max_num_batched_tokens": (1, 4_194_304, 8192),
-}
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
-def _numbers(flags: Flags) -> Iterator[str]:
-    for name, (low, high, example) in _LIMITS.items():
-        given = getattr(flags, name)
-        if given is not None and not low <= given <= high:
-            yield f"{_flag(name)} {given}: allowed are {low:g} to {high:g} (try {_flag(name)} {example:g})"
-
-
-def _names(flags: Flags) -> Iterator[str]:
-    choices = (
-        ("model", tuple(CATALOGUE)),
-        ("gpu", tuple(GPUS)),
-        ("instance_type", tuple(GPU_TYPES)),
-        ("kv_cache_dtype", ("auto", "bfloat16", "fp8", "fp8_e4m3", "fp8_e5m2")),
-    )
-    for name, allowed in choices:
-        given = getattr(flags, name)
-        if given is not None and given not in allowed:
-            nearest = closest(given, allowed) or allowed[0]
-            yield f"{_flag(name)} {given}: allowed are {', '.join(allowed)} (try {_flag(name)} {nearest})"
-    if flags.gpu is not None and flags.instance_type is not None:
-        yield "--gpu and --instance-type both name the GPU (leave out one)"
-    if flags.instance_type is not None and flags.gpus_per_node is not None:
-        yield "--instance-type says how many GPUs a node has (leave out --gpus-per-node)"
-    if flags.precision is not None and (flags.model or DEFAULT_MODEL) in CATALOGUE:
-        known = tuple(precisions(CATALOGUE[flags.model or DEFAULT_MODEL]))
-        if flags.precision not in known:
-            listed = ", ".join(known)
-            yield f"--precision {flags.precision}: there are checkpoints in {listed} (try --precision {known[0]})"
 
 
 def _model(flags: Flags) -> Model:
@@ -202,6 +130,15 @@ def _limits(model: Model, load: Load) -> Iterator[str]:
     if load.max_model_len > model.context_tokens:
         context = model.context_tokens
         yield f"--max-model-len {load.max_model_len}: {model.title} takes {context} (try --max-model-len {context})"
+    if load.max_num_batched_tokens < load.max_num_seqs:
+        needed = load.max_num_seqs
+        yield f"--max-num-batched-tokens {load.max_num_batched_tokens}: at least one for each sequence (try {needed})"
+
+
+def _spread(flags: Flags, model: Model) -> Iterator[str]:
+    """What the ways to spread a model ask of it."""
+    if flags.expert_parallel and model.architecture.experts is None:
+        yield f"--expert-parallel: {model.title} has no experts (leave it out)"
 
 
 def _shape(flags: Flags, model: Model, gpu: Gpu, gpus: int, nodes: int, load: Load) -> Parallelism | None:
@@ -231,7 +168,17 @@ def _no_shape(flags: Flags, model: Model, gpus: int, nodes: int) -> str:
             help_ = "" if flags.expert_parallel or "width" not in reason else " or add --expert-parallel"
             return f"--tensor-parallel {tensor}: {reason} (leave out --tensor-parallel{help_})"
     shapes = parallelism.legal(model, gpus, nodes, data=data, expert=flags.expert_parallel)
-    named = ", ".join(f"{shape.tensor} x {shape.pipeline}" for shape in shapes) or "none"
+    context = flags.decode_context_parallel or 1
+    groups = {tensor} if tensor else {shape.tensor for shape in shapes}
+    reasons = [parallelism.context_problem(model, size, context) for size in sorted(groups, reverse=True)]
+    if reasons and all(reasons):
+        return f"--decode-context-parallel {context}: {reasons[0]} (leave it out)"
+    if not shapes:
+        return (
+            f"no shape of {model.title} uses {nodes} x {gpus} GPUs with data parallel {data} "
+            "(try fewer --nodes, or leave out --data-parallel)"
+        )
+    named = ", ".join(f"{shape.tensor} x {shape.pipeline}" for shape in shapes)
     return (
         f"tensor x pipeline x data parallel must use each of {nodes} x {gpus} GPUs once: with data parallel {data} "
         f"the shapes of {model.title} are {named} (leave out --tensor-parallel and --pipeline-parallel)"

@@ -39,6 +39,14 @@ KEYS = frozenset((
 # fmt: on
 
 
+LARGEST = 100_000_000
+MOST_LAYERS = 1_000
+"""Far above any checkpoint; what lies beyond is a mistake, and would keep the planner counting."""
+
+# The kinds whose config gives the experts' size as `intermediate_size`; they have no dense layer beside them.
+_EXPERTS_ONLY = ("mixtral", "minimax_m2")
+
+
 class ConfigError(ValueError):
     """A config.json that cannot be read: what is missing, or what is not known."""
 
@@ -60,10 +68,10 @@ def read(config: Mapping[str, Any]) -> Checkpoint:
         raise ConfigError(f"unknown architecture: model_type is {kind!r}; known are {', '.join(KNOWN)}")
     experts = None if kind in _DENSE else _experts(fields)
     architecture = Architecture(
-        layers=fields.integer("num_hidden_layers"),
+        layers=fields.integer("num_hidden_layers", most=MOST_LAYERS),
         hidden=fields.integer("hidden_size"),
         vocabulary=fields.integer("vocab_size"),
-        intermediate=fields.integer("intermediate_size", default=experts.intermediate if experts else None),
+        intermediate=fields.integer("intermediate_size", default=_without_dense_layers(experts)),
         attention=_attention(fields),
         experts=experts,
         vision=_vision(config),
@@ -99,19 +107,22 @@ class _Fields:
             raise ConfigError(f"config.json has no {' or '.join(names)}, which a {self.kind} checkpoint needs")
         return default
 
-    def integer(self, *names: str, default: int | None = None) -> int:
-        """A count: not negative, and not zero where there is no default."""
+    def integer(self, *names: str, default: int | None = None, most: int = LARGEST) -> int:
+        """A count of at least 1, or 0 where that is its default."""
         value = self.get(*names, default=... if default is None else default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < (default is None):
-            raise ConfigError(f"{names[0]} in config.json must be a positive whole number, not {value!r}")
+        least = 0 if default == 0 else 1
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise ConfigError(f"{names[0]} in config.json must be a whole number from {least} to {most}, not {value!r}")
         return value
 
 
 def _attention(fields: _Fields) -> Attention:
-    heads = fields.integer("num_attention_heads")
+    heads = fields.integer("num_attention_heads", most=LARGEST // 1000)
     if fields.kind not in _LATENT:
         head_dim = fields.integer("head_dim", default=fields.integer("hidden_size") // heads)
         kv_heads = fields.integer("num_key_value_heads", default=heads)
+        if heads % kv_heads:
+            raise ConfigError(f"num_key_value_heads in config.json is {kv_heads}, which does not divide {heads} heads")
         gate = fields.kind in _HYBRID
         return GroupedQueryAttention(heads=heads, kv_heads=kv_heads, head_dim=head_dim, output_gate=gate)
     indexer = None
@@ -129,16 +140,30 @@ def _attention(fields: _Fields) -> Attention:
 
 
 def _experts(fields: _Fields) -> Experts:
-    intermediate = fields.integer("moe_intermediate_size", "intermediate_size")
-    shared = fields.integer("n_shared_experts", default=0)
+    for name, ordinary in (("mlp_only_layers", []), ("decoder_sparse_step", 1), ("moe_layer_freq", 1)):
+        if fields.get(name, default=ordinary) != ordinary:
+            raise ConfigError(f"{name} in config.json is not {ordinary}: the planner knows no such mixture")
+    staged = fields.kind in _LATENT or fields.kind == "glm4_moe"
+    intermediate = fields.integer("intermediate_size" if fields.kind in _EXPERTS_ONLY else "moe_intermediate_size")
+    shared = fields.integer("n_shared_experts", default=None if staged else 0)
     width = fields.integer("shared_expert_intermediate_size", default=0)
-    return Experts(
+    experts = Experts(
         routed=fields.integer("n_routed_experts", "num_experts", "num_local_experts"),
         active=fields.integer("num_experts_per_tok"),
         shared=shared or width // intermediate,
         intermediate=intermediate,
-        dense_layers=fields.integer("first_k_dense_replace", default=0),
+        dense_layers=int(fields.get("first_k_dense_replace", default=... if staged else 0)),
     )
+    if experts.active > experts.routed:
+        raise ConfigError(f"num_experts_per_tok in config.json is {experts.active}, of {experts.routed} experts")
+    if not 0 <= experts.dense_layers <= fields.integer("num_hidden_layers", most=MOST_LAYERS):
+        raise ConfigError(f"first_k_dense_replace in config.json is {experts.dense_layers}: no such number of layers")
+    return experts
+
+
+def _without_dense_layers(experts: Experts | None) -> int | None:
+    """The width of a dense layer where there is none to be read: any would do. None where one is needed."""
+    return None if experts is None or experts.dense_layers else experts.intermediate
 
 
 def _linear(fields: _Fields) -> GatedDeltaNet:
@@ -177,11 +202,15 @@ def _precision(quantization: object, *, dense: bool) -> Precision:
         raise ConfigError("quantization_config in config.json is no object")
     method = str(quantization.get("quant_method"))
     if method == "fp8":
-        block = quantization.get("weight_block_size")
-        unit = block[0] if isinstance(block, list) and block else 1
-        size = 1 + (4 / unit**2 if unit > 1 else 0)
-        return Precision(name="fp8", title=f"FP8, unit {unit}", expert_bytes=size, linear_bytes=size, unit=unit)
+        block = quantization.get("weight_block_size") or [1, 1]
+        if not isinstance(block, list) or len(block) != 2 or block[0] != block[1] or not _positive(block[0]):
+            raise ConfigError(f"weight_block_size in config.json is {block!r}; two equal positive numbers are known")
+        unit = block[0]
+        scaled = 1 + (4 / unit**2 if unit > 1 else 0)
+        return Precision(name="fp8", title=f"FP8, unit {unit}", expert_bytes=scaled, linear_bytes=scaled, unit=unit)
     bits, group = _bits_and_group(method, quantization)
+    if bits not in (4, 8) or group < 1:
+        raise ConfigError(f"quantization_config in config.json: {bits} bits in groups of {group} are not known")
     if bits == 8:
         return Precision(name="fp8", title="8 bits by channel", expert_bytes=1.0, linear_bytes=1.0)
     name = "nvfp4" if method == "modelopt" else "int4"
@@ -190,6 +219,10 @@ def _precision(quantization: object, *, dense: bool) -> Precision:
     return Precision(
         name=name, title=f"{name} in groups of {group}", expert_bytes=size, linear_bytes=linear, unit=group
     )
+
+
+def _positive(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _bits_and_group(method: str, quantization: Mapping[str, Any]) -> tuple[int, int]:

@@ -10,9 +10,10 @@ import yaml
 
 from planner import fit_report, inline_models
 from planner.alternatives import alternatives
-from planner.cases import CaseError, Flags, case, case_of, on_stack_file
+from planner.cases import CaseError, case, case_of, on_stack_file
 from planner.checkpoint_config import ConfigError
 from planner.command_line import DOES_NOT_FIT, facts_of, refuse, show
+from planner.flags import Flags
 from planner.options import (
     AsJson,
     Batched,

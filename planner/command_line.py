@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 import sys
 from collections.abc import Mapping
 from pathlib import Path as FilePath
@@ -28,6 +27,8 @@ STACK_KEY = "vllm-multinode:deployment"
 API_KEY = "vllm-multinode:apiKey"
 HUB_TOKEN = "vllm-multinode:huggingFaceToken"  # noqa: S105 (the key's name)
 DOES_NOT_FIT = 1
+# Beyond these a flag is a mistake, and arithmetic leaves the finite numbers.
+SMALLEST, LARGEST = 1e-6, 1e9
 REFUSED = 2
 
 # Settings that flags set, by their path in the stack file.
@@ -115,8 +116,8 @@ def refuse(message: str) -> NoReturn:
 
 def positive(flag: str, value: float | None, what: str) -> None:
     """Refuse a number that is not greater than 0; None is a flag that was left out."""
-    if value is not None and not 0 < value < math.inf:
-        refuse(f"{flag} {value:g}\n   allowed: a number greater than 0 ({what}), or leave {flag} out")
+    if value is not None and not SMALLEST <= value <= LARGEST:
+        refuse(f"{flag} {value:g}\n   allowed: {SMALLEST:g} to {LARGEST:g} ({what}), or leave {flag} out")
 
 
 def model_of(flag: str, name: str) -> Model:

@@ -70,7 +70,7 @@ def json_object(file: Path) -> dict[str, Any]:
         content = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(str(error.strerror)) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"no JSON: {error}") from None
     if not isinstance(content, dict):
         raise ConfigError("one JSON object is expected")

@@ -102,15 +102,18 @@ def captured_batch_sizes(max_num_seqs: int) -> int:
 def overhead(model: Model, gpu: Gpu, stage: Stage, load: Load) -> tuple[OverheadTerm, ...]:
     """The terms of one stage; those that are zero are left out."""
     shape, sizes = stage.shape, captured_batch_sizes(load.max_num_seqs)
-    buffers = TENSOR_PARALLEL_BUFFERS_GIB * (shape.tensor > 1) + PIPELINE_BUFFERS_GIB * (shape.pipeline > 1)
+    communicators = (
+        ("tensor", TENSOR_PARALLEL_BUFFERS_GIB, shape.tensor > 1),
+        ("pipeline", PIPELINE_BUFFERS_GIB, shape.pipeline > 1),
+    )
     split = _split_bytes(model, shape, load) / GIB
     graphs = stage.layers * sizes * GRAPH_GIB_PER_LAYER_AND_SIZE
     terms = (
         OverheadTerm(name="framework", gib=FRAMEWORK_GIB, why="cuBLAS and kernel modules, outside of torch"),
         OverheadTerm(
             name="NCCL",
-            gib=buffers,
-            why=f"{TENSOR_PARALLEL_BUFFERS_GIB} GiB for tensor parallel, {PIPELINE_BUFFERS_GIB} for pipeline parallel",
+            gib=sum(gib for _, gib, there in communicators if there),
+            why=" + ".join(f"{gib} GiB for {name} parallel" for name, gib, there in communicators if there),
         ),
         _peak(model, gpu, stage, load),
         OverheadTerm(

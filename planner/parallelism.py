@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planner.attention import GroupedQueryAttention
 from planner.models import Architecture, Model
 
 
@@ -46,7 +47,7 @@ def legal(
         if tensor * (world // tensor) * data == gpus_per_node * nodes
         and not tensor_problem(model, tensor, data=data, expert=expert)
         and world // tensor <= model.architecture.layers
-        and tensor % context == 0
+        and not context_problem(model, tensor, context)
         and _aligned(tensor, gpus_per_node)
     ]
     return tuple(sorted(found, key=lambda shape: (shape.tensor > gpus_per_node, -shape.tensor)))
@@ -68,6 +69,19 @@ def choose(
         if tensor in (None, shape.tensor) and pipeline in (None, shape.pipeline):
             return shape
     return None
+
+
+def context_problem(model: Model, tensor: int, context: int) -> str:
+    """Why the KV cache of a tensor-parallel group cannot be spread over `context` ranks, or an empty string.
+
+    Only copies can be spread: MLA's cache is whole on every rank, GQA's heads are copied once there are more ranks than
+    heads (`ModelConfig.verify_with_parallel_config` of vLLM).
+    """
+    attention = model.architecture.attention
+    copies = tensor // attention.kv_heads if isinstance(attention, GroupedQueryAttention) else tensor
+    if context == 1 or (copies and copies % context == 0):
+        return ""
+    return f"at tensor parallel {tensor} there are {max(1, copies)} copies of {model.title}'s KV cache to spread"
 
 
 def tensor_problem(model: Model, tensor: int, *, data: int = 1, expert: bool = False) -> str:

@@ -16,6 +16,7 @@ from planner.models import GIB, Model
 from planner.problems import API_KEY, HUB_TOKEN, Mend, Path, Problem, touches
 from planner.settings import Deployment
 
+DEFAULT_VLLM = "0.27.1"
 DEFAULT_IMAGE = "public.ecr.aws/deep-learning-containers/vllm:0.27.1-gpu-py312-cu130-ubuntu22.04-ec2"
 DEFAULT_KUBERNETES = "1.35"
 DEFAULT_AMI_RELEASE = "1.35.6-20260818"
@@ -107,9 +108,17 @@ def vllm_new_enough(facts: Facts) -> Iterator[Problem]:
         yield Problem(
             path=place,
             given=given,
-            allowed=f"{minimum} or newer for {facts.model.title}, but not {' or '.join(refused)}",
-            mends=(Mend(place, "0.27.1"), Mend(path("serving.image"), DEFAULT_IMAGE)),
+            allowed=f"{minimum} or newer for {facts.model.title}, but not {' or '.join(refused)}; serving.image must "
+            "hold that version, and on EFA its user space",
+            mends=_newer_vllm(place, minimum, refused),
         )
+
+
+def _newer_vllm(place: Path, minimum: str, refused: tuple[str, ...]) -> tuple[Mend, ...]:
+    """The default where it is new enough; else the release, whose image is the user's to find."""
+    if DEFAULT_VLLM not in refused and checks.version(DEFAULT_VLLM) >= checks.version(minimum):
+        return Mend(place, DEFAULT_VLLM), Mend(path("serving.image"), DEFAULT_IMAGE)
+    return (Mend(place, minimum),)
 
 
 def image_holds_version(facts: Facts) -> Iterator[Problem]:

@@ -142,6 +142,14 @@ def length_within_context(facts: Facts) -> Iterator[Problem]:
         yield Problem(path=LENGTH, given=given, allowed=allowed, mends=(Mend(LENGTH, context),))
 
 
+def experts_to_spread(facts: Facts) -> Iterator[Problem]:
+    """vLLM refuses to start a model without experts when it is told to spread them."""
+    if facts.settings.serving.expert_parallel and facts.model.architecture.experts is None:
+        place = path("serving.expertParallel")
+        allowed = f"false: {facts.model.title} has no experts"
+        yield Problem(path=place, given=True, allowed=allowed, mends=(Mend(place, False),))
+
+
 def batch_holds_sequences(facts: Facts) -> Iterator[Problem]:
     """A step decodes one token of each running sequence; vLLM refuses a smaller token budget."""
     serving = facts.settings.serving
@@ -230,6 +238,7 @@ SPLIT_RULES: tuple[Rule, ...] = (
     Rule(parallelism_uses_every_gpu, _SPLIT),
     Rule(length_within_context, (path("model"), LENGTH)),
     Rule(operator_restarts_after_start, (path("charts.leaderWorkerSet.version"),)),
+    Rule(experts_to_spread, (path("model"), path("serving.expertParallel"))),
     Rule(batch_holds_sequences, (path("serving.maxNumBatchedTokens"), path("serving.maxNumSeqs"))),
 )
 FIT_RULES: tuple[Rule, ...] = (

@@ -25,7 +25,7 @@ Cidr = Annotated[str, AfterValidator(checks.cidr)]
 ClosedCidr = Annotated[str, AfterValidator(checks.closed_cidr)]
 PinnedImage = Annotated[str, AfterValidator(checks.pinned_image)]
 GitCommit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
-Usd = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Usd = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 Url = Annotated[str, AfterValidator(checks.url)]
 PrincipalArn = Annotated[str, StringConstraints(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+$")]
 

@@ -41,8 +41,8 @@ def parse(text: str, models: Iterable[str], instances: Iterable[str]) -> Through
         tokens = float(number)
     except ValueError:
         tokens = math.nan
-    if not 0 < tokens < math.inf:
-        raise StatementError(f"{text!r} states no tokens per second; allowed: a number greater than 0, as {_FORM}")
+    if not 0.001 <= tokens <= 1e9:
+        raise StatementError(f"{text!r} states no tokens per second; allowed: 0.001 to 1e9, as {_FORM}")
     if separator and model not in (known := tuple(models)):
         raise StatementError(f"{text!r} names no model of the catalogue; allowed: {', '.join(known)}")
     if instance and instance not in (types := tuple(instances)):

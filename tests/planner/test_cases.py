@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from planner.cases import CaseError, Flags, case
+from planner.cases import CaseError, case
 from planner.cli import app
 from planner.command_line import DOES_NOT_FIT, REFUSED
+from planner.flags import Flags
 
 GPUS = (
     *("h100-80gb", "h100-nvl-94gb", "h200-141gb", "h200-nvl-141gb", "h20-141gb", "b200-180gb"),

@@ -9,8 +9,9 @@ import pytest
 
 from planner import ServingPlan, SettingsError, parallelism, plan, weights
 from planner.alternatives import alternatives
-from planner.cases import Flags, case
+from planner.cases import case
 from planner.catalogue import CATALOGUE, precisions
+from planner.flags import Flags
 from planner.hardware import GPUS
 from planner.kernels import runs
 from planner.models import Model

@@ -70,8 +70,8 @@ def test_the_index_is_held_against_what_is_computed(tmp_path: Path) -> None:
     [
         ({"hidden_size": None}, "config.json has no hidden_size"),
         ({"model_type": "mamba9"}, "unknown architecture: model_type is 'mamba9'"),
-        ({"num_hidden_layers": -3}, "must be a positive whole number, not -3"),
-        ({"num_hidden_layers": "many"}, "must be a positive whole number, not 'many'"),
+        ({"num_hidden_layers": -3}, "must be a whole number from 1 to 1000, not -3"),
+        ({"num_hidden_layers": "many"}, "must be a whole number from 1 to 1000, not 'many'"),
         ({"quantization_config": {"quant_method": "magic"}}, "unknown quantization: quant_method is 'magic'"),
     ],
 )
