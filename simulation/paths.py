@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def home() -> Path:
     """The state of one simulated account and cluster: `SIMULATION_HOME`, else `.simulation/` beside Pulumi.yaml."""
-    return Path(os.environ.get("SIMULATION_HOME") or ROOT / ".simulation")
+    return Path(os.environ.get("SIMULATION_HOME") or ROOT / ".simulation").absolute()
 
 
 def backend() -> Path:
