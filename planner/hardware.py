@@ -31,18 +31,6 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allocatable:
-    """What Kubernetes may hand out on a node, as observed on a real one."""
-
-    cpu_millis: int
-    memory_gib: float
-    hugepages_2mi_mib: int
-    ephemeral_tb: float
-    pods: int
-    source: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceType:
     """An EC2 instance type. `first_card_efa`: network card 0 carries an EFA interface (p6-b300's does not)."""
 
@@ -58,7 +46,6 @@ class InstanceType:
     efa: int = 0
     first_card_efa: bool = True
     max_pods: int
-    allocatable: Allocatable | None = None
 
     @property
     def memory_gib(self) -> float:
@@ -100,15 +87,6 @@ H100, H200 = GPUS["h100-80gb"], GPUS["h200-141gb"]
 B200, B300 = GPUS["b200-180gb"], GPUS["b300-270gb"]
 L40S, L4, RTX_PRO_6000 = GPUS["l40s-48gb"], GPUS["l4-24gb"], GPUS["rtx-pro-6000-96gb"]
 
-P5_ALLOCATABLE = Allocatable(
-    cpu_millis=191_450,
-    memory_gib=1957.3,
-    hugepages_2mi_mib=42_242,
-    ephemeral_tb=27.36,
-    pods=100,
-    source="awslabs/awsome-distributed-ai mosaicml-composer/stable-diffusion README (observed on EKS)",
-)
-
 # name, GPU, GPUs, vCPUs, RAM GiB, NVMe GB, Gb/s, network cards, interfaces per card, EFA, max pods
 _TYPE_ROWS: tuple[tuple[str, Gpu, int, int, int, int, float, int, int, int, int], ...] = (
     ("p5.48xlarge", H100, 8, 192, 2048, 30_400, 3200, 32, 2, 32, 100),
@@ -140,7 +118,6 @@ _GPU_TYPES = tuple(
         efa=efa,
         first_card_efa=efa >= cards,
         max_pods=pods,
-        allocatable=P5_ALLOCATABLE if name == "p5.48xlarge" else None,
     )
     for name, gpu, gpus, vcpus, memory_gib, nvme_gb, gbps, cards, interfaces, efa, pods in _TYPE_ROWS
 )
