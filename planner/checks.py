@@ -7,7 +7,7 @@ import ipaddress
 import re
 from collections.abc import Iterable, Mapping
 
-from planner import inline_models
+from planner import defaults, inline_models
 from planner.catalogue import CATALOGUE
 from planner.checkpoint_config import ConfigError
 from planner.hardware import GPU_TYPES, SYSTEM_TYPES
@@ -72,11 +72,6 @@ def system_instance_type(value: str) -> str:
     return _one_of(value, SYSTEM_TYPES)
 
 
-def cidr(value: str) -> str:
-    """An IPv4 network in CIDR notation, with no host bits set."""
-    return str(_network(value))
-
-
 def closed_cidr(value: str) -> str:
     """A network that does not hold the whole internet: it may reach the Kubernetes API."""
     network = _network(value)
@@ -117,14 +112,14 @@ def kubernetes_version(value: str) -> str:
     """An EKS version whose nodes and security group rules the stack relies on."""
     parts = version(value)
     if len(parts) != 2 or parts < OLDEST_KUBERNETES:
-        raise NotAllowedError("1.33 or newer, written as 1.35 (a string: quote it)", "1.35")
+        raise NotAllowedError("1.33 or newer, written as 1.35 (a string: quote it)", defaults.KUBERNETES)
     return value
 
 
 def ami_release(value: str) -> str:
     """A release of the EKS-optimised AMI: Kubernetes version and date, as 1.35.6-20260818."""
     if not re.fullmatch(r"1\.\d{2}\.\d{1,2}-\d{8}", value):
-        raise NotAllowedError("<Kubernetes version>-<date>, as 1.35.6-20260818", "1.35.6-20260818")
+        raise NotAllowedError("<Kubernetes version>-<date>, as 1.35.6-20260818", defaults.AMI_RELEASE)
     return value
 
 
@@ -139,9 +134,9 @@ def fsx_capacity(value: int) -> int:
 def vllm_version(value: str) -> str:
     """A released version of vLLM that is not known to fail."""
     if not re.fullmatch(r"\d+\.\d+\.\d+(\.post\d+)?", value):
-        raise NotAllowedError("a released version, as 0.27.1", "0.27.1")
+        raise NotAllowedError("a released version, as 0.27.1", defaults.VLLM)
     if denied_vllm(value):
-        raise NotAllowedError("any release but 0.18.x, 0.22.0 and 0.28.0, which do not start", "0.27.1")
+        raise NotAllowedError("any release but 0.18.x, 0.22.0 and 0.28.0, which do not start", defaults.VLLM)
     return value
 
 

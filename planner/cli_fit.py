@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 import yaml
 
-from planner import fit_report, inline_models
+from planner import case_report, inline_models
 from planner.alternatives import alternatives
 from planner.cases import CaseError, case, case_of, on_stack_file
 from planner.checkpoint_config import ConfigError
@@ -85,8 +85,8 @@ def fit(
     found = described.fit()
     others = () if found.fits else alternatives(described.model, described.load)
     show(
-        fit_report.data(described, found, others),
-        fit_report.render(described, found, others, explain=explain),
+        case_report.data(described, found, others),
+        case_report.render(described, found, others, explain=explain),
         as_json=as_json,
     )
     if not found.fits:
@@ -107,5 +107,5 @@ def import_model(
     except ConfigError as error:
         refuse(f"{config}: {error}")
     typer.echo(yaml.safe_dump({"model": entry}, sort_keys=False, width=WIDTH), nl=False)
-    for line in fit_report.about(model):
+    for line in case_report.about(model):
         typer.echo(f"# {line}")

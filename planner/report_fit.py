@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from rich.console import RenderableType
 from rich.text import Text
 
-from planner.alternatives import Alternative
+from planner.alternatives import Alternative, described
 from planner.hardware import InstanceType
+from planner.kernels import runs
 from planner.memory import Fit, StageFit
 from planner.models import Model
 from planner.tables import bar, table
@@ -44,9 +45,11 @@ def verdict(fit: Fit) -> str:
     return f"Fits: {fit.kv_tokens:,} KV tokens, {fit.concurrent_requests:.1f} requests of {length} at once."
 
 
-def render_alternatives(found: Iterable[Alternative]) -> tuple[RenderableType, ...]:
+def render_alternatives(model: Model, found: Iterable[Alternative]) -> tuple[RenderableType, ...]:
     """What would fit instead, one line each."""
-    return Text("What would fit (price of the GPU nodes alone):"), *(Text(f"- {item}") for item in found)
+    return Text("What would fit (price of the GPU nodes alone):"), *(
+        Text(f"- {described(model, item)}") for item in found
+    )
 
 
 def fit_summary(fit: Fit) -> dict[str, object]:
@@ -85,7 +88,7 @@ def fit_data(fit: Fit) -> dict[str, object]:
     }
 
 
-def alternative_data(item: Alternative) -> dict[str, object]:
+def alternative_data(model: Model, item: Alternative) -> dict[str, object]:
     """One alternative for programs."""
     return {
         "instance_type": item.instance.name,
@@ -94,6 +97,7 @@ def alternative_data(item: Alternative) -> dict[str, object]:
         "pipeline_parallel": item.fit.pipeline_parallel,
         "kv_tokens": item.fit.kv_tokens,
         "usd_per_hour": item.usd_per_hour,
+        "runs": runs(model, item.instance.gpu).verdict if item.instance.gpu else "no",
     }
 
 

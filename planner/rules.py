@@ -10,16 +10,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from planner import checks, inline_models, vllm, weights
+from planner import checks, defaults, inline_models, vllm, weights
 from planner.hardware import GPU_TYPES, InstanceType
 from planner.models import GIB, Model
 from planner.problems import API_KEY, HUB_TOKEN, Mend, Path, Problem, touches
 from planner.settings import Deployment
 
-DEFAULT_VLLM = "0.27.1"
-DEFAULT_IMAGE = "public.ecr.aws/deep-learning-containers/vllm:0.27.1-gpu-py312-cu130-ubuntu22.04-ec2"
-DEFAULT_KUBERNETES = "1.35"
-DEFAULT_AMI_RELEASE = "1.35.6-20260818"
 # What one node reads over its one IP interface (100 Gb/s): more file system throughput does not help it.
 NODE_BYTES_PER_SECOND = 12.5e9
 
@@ -87,8 +83,8 @@ def ami_matches_kubernetes(facts: Facts) -> Iterator[Problem]:
         if checks.version(release)[:2] != checks.version(wanted):
             parameter = f"optimized-ami/{wanted}/amazon-linux-2023/x86_64/{variant}/recommended/release_version"
             mends = (
-                Mend(path("platform.kubernetesVersion"), DEFAULT_KUBERNETES),
-                Mend(path(where), DEFAULT_AMI_RELEASE),
+                Mend(path("platform.kubernetesVersion"), defaults.KUBERNETES),
+                Mend(path(where), defaults.AMI_RELEASE),
             )
             yield Problem(
                 path=path(where),
@@ -116,8 +112,8 @@ def vllm_new_enough(facts: Facts) -> Iterator[Problem]:
 
 def _newer_vllm(place: Path, minimum: str, refused: tuple[str, ...]) -> tuple[Mend, ...]:
     """The default where it is new enough; else the release, whose image is the user's to find."""
-    if DEFAULT_VLLM not in refused and checks.version(DEFAULT_VLLM) >= checks.version(minimum):
-        return Mend(place, DEFAULT_VLLM), Mend(path("serving.image"), DEFAULT_IMAGE)
+    if defaults.VLLM not in refused and checks.version(defaults.VLLM) >= checks.version(minimum):
+        return Mend(place, defaults.VLLM), Mend(path("serving.image"), defaults.IMAGE)
     return (Mend(place, minimum),)
 
 
@@ -142,7 +138,7 @@ def image_holds_efa(facts: Facts) -> Iterator[Problem]:
     if facts.settings.fabric.kind == "efa" and re.search(r"(^|/)vllm/vllm-openai(?=[:@])", image):
         place = path("serving.image")
         allowed = "with fabric efa, an image that holds the EFA user space, as AWS's vLLM container does"
-        yield Problem(path=place, given=image, allowed=allowed, mends=(Mend(place, DEFAULT_IMAGE),))
+        yield Problem(path=place, given=image, allowed=allowed, mends=(Mend(place, defaults.IMAGE),))
 
 
 def instance_has_efa(facts: Facts) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
-from planner import checks
+from planner import checks, defaults
 
 
 class Section(BaseModel):
@@ -21,7 +21,6 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
 
-Cidr = Annotated[str, AfterValidator(checks.cidr)]
 ClosedCidr = Annotated[str, AfterValidator(checks.closed_cidr)]
 PinnedImage = Annotated[str, AfterValidator(checks.pinned_image)]
 GitCommit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
@@ -51,7 +50,7 @@ class SystemNodes(Section):
 
     instance_type: Annotated[str, AfterValidator(checks.system_instance_type)] = "c6in.4xlarge"
     count: Annotated[int, Field(ge=1, le=10)] = 2
-    ami_release: Annotated[str, AfterValidator(checks.ami_release)] = "1.35.6-20260818"
+    ami_release: Annotated[str, AfterValidator(checks.ami_release)] = defaults.AMI_RELEASE
 
 
 class EksPlatform(Section):
@@ -60,7 +59,7 @@ class EksPlatform(Section):
     kind: Literal["eks"] = "eks"
     region: Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
     availability_zone: str
-    kubernetes_version: Annotated[str, AfterValidator(checks.kubernetes_version)] = "1.35"
+    kubernetes_version: Annotated[str, AfterValidator(checks.kubernetes_version)] = defaults.KUBERNETES
     public_access_cidrs: Annotated[tuple[ClosedCidr, ...], Field(min_length=1)]
     admins: tuple[PrincipalArn, ...] = ()
     network: Annotated[NewNetwork | ExistingNetwork, Field(discriminator="kind")] = NewNetwork()
@@ -72,7 +71,7 @@ class GpuNodes(Section):
 
     instance_type: Annotated[str, AfterValidator(checks.gpu_instance_type)]
     count: Annotated[int, Field(ge=0, le=16, strict=True)]
-    ami_release: Annotated[str, AfterValidator(checks.ami_release)] = "1.35.6-20260818"
+    ami_release: Annotated[str, AfterValidator(checks.ami_release)] = defaults.AMI_RELEASE
 
 
 class EfaFabric(Section):
@@ -113,8 +112,8 @@ class Staging(Section):
 class Serving(Section):
     """vLLM. Parallelism left out is chosen by the planner; `max_model_len` counts prompt and answer."""
 
-    image: PinnedImage = "public.ecr.aws/deep-learning-containers/vllm:0.27.1-gpu-py312-cu130-ubuntu22.04-ec2"
-    vllm_version: Annotated[str, AfterValidator(checks.vllm_version)] = "0.27.1"
+    image: PinnedImage = defaults.IMAGE
+    vllm_version: Annotated[str, AfterValidator(checks.vllm_version)] = defaults.VLLM
     tensor_parallel: Annotated[int, Field(ge=1)] | None = None
     pipeline_parallel: Annotated[int, Field(ge=1)] | None = None
     max_model_len: Annotated[int, Field(ge=1024)] = 131072

@@ -170,3 +170,14 @@ def test_explained_collectives_add_up() -> None:
     assert "pipeline parallel = " not in output
     assert "0.8 GiB for tensor parallel" in output
     assert "0.6 GiB for pipeline parallel" not in output
+
+
+def test_a_misfit_says_of_each_alternative_whether_it_is_known_to_run() -> None:
+    case = ("fit", "--model", "kimi-k2.5", "--instance-type", "p5.48xlarge", "--nodes", "1")
+    _, text = run(*case)
+    assert "g7e.48xlarge" in text
+    assert "(not known to run)" in " ".join(text.split())
+    _, answer = run(*case, "--json")
+    verdicts = {item["instance_type"]: item["runs"] for item in json.loads(answer)["alternatives"]}
+    assert verdicts["g7e.48xlarge"] == "unknown"
+    assert verdicts["p5en.48xlarge"] == "yes"

@@ -33,8 +33,8 @@ def data(case: Case, fit: Fit, others: tuple[Alternative, ...]) -> dict[str, obj
         "decode_context_parallel": case.shape.context,
         "kv_cache_dtype": case.load.kv_cache_dtype,
         "kv_tokens_total": fit.kv_tokens * case.shape.data,
-        "explain": {f"stage {stage.stage}": list(explain(case, fit, stage)) for stage in fit.stages},
-        "alternatives": [report_fit.alternative_data(item) for item in others],
+        "explain": {f"stage {stage.stage}": list(formulas(case, fit, stage)) for stage in fit.stages},
+        "alternatives": [report_fit.alternative_data(case.model, item) for item in others],
     }
 
 
@@ -45,14 +45,9 @@ def render(case: Case, fit: Fit, others: tuple[Alternative, ...], *, explain: bo
     lines = [Text(f"Runs: {able.verdict} ({able.why})")]
     if explain:
         for stage in fit.stages:
-            lines += [Text(f"\nStage {stage.stage}"), *(Text(f"- {line}") for line in _explained(case, fit, stage))]
-    tail = report_fit.render_alternatives(others) if others else ()
+            lines += [Text(f"\nStage {stage.stage}"), *(Text(f"- {line}") for line in formulas(case, fit, stage))]
+    tail = report_fit.render_alternatives(case.model, others) if others else ()
     return (title, *report_fit.render_fit(fit), *lines, *tail)
-
-
-def explain(case: Case, fit: Fit, stage: StageFit) -> Iterator[str]:
-    """Each figure of a stage as a formula with its numbers."""
-    yield from _explained(case, fit, stage)
 
 
 def about(model: Model) -> Iterator[str]:
@@ -69,7 +64,8 @@ def about(model: Model) -> Iterator[str]:
     yield "parsers, flags, licence and gating stand in no config.json: docs/configuration.md says how to add them"
 
 
-def _explained(case: Case, fit: Fit, stage: StageFit) -> Iterator[str]:
+def formulas(case: Case, fit: Fit, stage: StageFit) -> Iterator[str]:
+    """Each figure of a stage as a formula with its numbers."""
     load, cache = case.load, stage.cache
     yield (
         f"budget {fit.budget_gib:.2f} GiB = {fit.usable_gib:.2f} GiB of {case.gpu.name} x "
