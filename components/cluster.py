@@ -18,7 +18,7 @@ from pulumi_aws.get_caller_identity import get_caller_identity
 from pulumi_kubernetes.provider import Provider
 
 from components.network import Network
-from planner.settings import Deployment
+from planner.platform_settings import EksPlatform
 
 ADMIN_POLICY = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 CLUSTER_POLICY = "arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"
@@ -42,7 +42,8 @@ EARLY_ADDONS: dict[str, dict[str, str] | None] = {
 class ClusterArgs:
     """`network` gives the control plane its private subnets, in two zones."""
 
-    settings: Deployment
+    deployment: str
+    platform: EksPlatform
     network: Network
 
 
@@ -68,7 +69,7 @@ class Cluster(ComponentResource):
         self.before_nodes = (*policies, *self._early_addons())
         self.kubeconfig = kubeconfig(
             name=self.cluster.name,
-            region=args.settings.platform.region,
+            region=args.platform.region,
             endpoint=self.cluster.endpoint,
             certificate_authority=self.cluster.certificate_authority.apply(lambda ca: ca.data or ""),
         )
@@ -83,7 +84,7 @@ class Cluster(ComponentResource):
         self.register_outputs({"name": self.cluster.name, "kubeconfig": self.kubeconfig})
 
     def _control_plane(self) -> eks.Cluster:
-        name, platform = self._args.settings.name, self._args.settings.platform
+        name, platform = self._args.deployment, self._args.platform
         # EKS would make this group itself, without retention, and leave it behind on destroy.
         logs = cloudwatch.LogGroup(
             f"{self._name}-logs",
@@ -125,7 +126,7 @@ class Cluster(ComponentResource):
         invoke = InvokeOptions(parent=self)
         self.account_identity = get_caller_identity(opts=invoke).arn
         deployer = iam.get_session_context(arn=self.account_identity, opts=invoke).issuer_arn
-        return [self._admin(arn) for arn in sorted({deployer, *self._args.settings.platform.admins})]
+        return [self._admin(arn) for arn in sorted({deployer, *self._args.platform.admins})]
 
     def _admin(self, principal: str) -> eks.AccessPolicyAssociation:
         # Named by principal, not by part: who deploys next finds the entries that are there already.
@@ -194,7 +195,7 @@ def trust(service: str) -> str:
     statement = {
         "Effect": "Allow",
         "Principal": {"Service": service},
-        "Action": ["sts:AssumeRole", "sts:TagSession"] if service.startswith("eks") else "sts:AssumeRole",
+        "Action": ["sts:AssumeRole", "sts:TagSession"] if "eks." in service else "sts:AssumeRole",
     }
     return json.dumps({"Version": "2012-10-17", "Statement": [statement]}, sort_keys=True)
 

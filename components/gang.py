@@ -11,12 +11,12 @@ from typing import Any
 
 from pulumi import Input
 
-from components.device_plugins import GPU_TOLERATION
-from planner.hardware import InstanceType
+from components import payloads
+from components.weight_cache import WeightCache
 from planner.plan import Plan, ServingPlan
 from planner.vllm import CACHE_DIRECTORY, WEIGHTS_MOUNT, EnvVar
+from planner.weight_settings import ClaimWeights
 
-EFA_RESOURCE = "vpc.amazonaws.com/efa"
 GPU_RESOURCE = "nvidia.com/gpu"
 
 SHARED_MEMORY = "64Gi"
@@ -32,6 +32,12 @@ MEMORY_SHARE = 0.88
 Seen on EKS (awslabs/awsome-distributed-ai, mosaicml-composer/stable-diffusion README).
 """
 
+WEIGHTS_CHECK = "check_cache"
+WEIGHTS_WAIT_SECONDS = 3600
+"""Then the pod says that it gave up and begins anew: a state that alerts see."""
+
+COMPILED_FOLDER = "compiled/$(LWS_WORKER_INDEX)"
+
 NAME_LABEL = "leaderworkerset.sigs.k8s.io/name"
 INDEX_LABEL = "leaderworkerset.sigs.k8s.io/worker-index"
 
@@ -40,9 +46,10 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mounts:
-    """Names of what the pods mount: the weight cache's claim and the Secret with the API key (None: no key)."""
+    """What the pods mount: the cache, the ConfigMap with the weights' check, the API key's Secret (None: no key)."""
 
-    claim: Input[str]
+    cache: WeightCache
+    payload: Input[str]
     api_key_secret: Input[str] | None
 
 
@@ -71,30 +78,43 @@ def pod(plan: Plan, serving: ServingPlan, mounts: Mounts, *, leader: bool) -> Ma
             "enableServiceLinks": False,
             "terminationGracePeriodSeconds": serving.termination_grace_seconds,
             "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
-            "nodeSelector": {"node.kubernetes.io/instance-type": plan.instance.name},
-            "tolerations": [GPU_TOLERATION],
+            "nodeSelector": plan.placement.gpu_labels,
+            "tolerations": list(plan.placement.gpu_tolerations),
             "initContainers": [weights_check(plan)],
             "containers": [container(plan, serving, mounts, leader=leader)],
             "volumes": [
-                {"name": "weights", "persistentVolumeClaim": {"claimName": mounts.claim, "readOnly": True}},
+                {"name": "weights", **mounts.cache.weights},
+                {"name": "compiled", **mounts.cache.compiled},
+                {"name": "payload", "configMap": {"name": mounts.payload}},
                 {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": SHARED_MEMORY}},
-                {"name": "cache", "emptyDir": {}},
             ],
         },
     }
 
 
 def weights_check(plan: Plan) -> Manifest:
-    """Waits for the marker that staging writes last, so that half a model is never loaded."""
-    marker = f"{WEIGHTS_MOUNT}/{plan.weights.model_directory}/.complete"
-    message = f"waiting for {marker}: the weights are not staged, or another revision is"
+    """Waits for the marker that staging writes last, and refuses another revision: half a model is never loaded."""
+    own = not isinstance(plan.settings.weights, ClaimWeights) or plan.settings.weights.directory is None
+    marker = {"STAGE_REPOSITORY": plan.model.repository, "STAGE_REVISION": plan.settings.weights.revision}
+    environment = {
+        "PYTHONPATH": payloads.PYTHON_PATH,
+        "STAGE_MODEL_DIRECTORY": f"{WEIGHTS_MOUNT}/{plan.weights.model_directory}",
+        "STAGE_WAIT_SECONDS": str(WEIGHTS_WAIT_SECONDS),
+        # A directory that staging did not make has no marker: its files are checked instead.
+        **(marker if own else {}),
+    }
     return {
         "name": "weights",
-        "image": plan.settings.serving.image,
-        "command": ["sh", "-c", f'until [ -f "{marker}" ]; do echo "{message}"; sleep 10; done'],
-        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "64Mi"}},
+        "image": plan.settings.image,
+        "command": ["python3", "-m", f"payloads.{WEIGHTS_CHECK}"],
+        "env": [{"name": name, "value": value} for name, value in environment.items()],
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "128Mi"}},
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
-        "volumeMounts": [{"name": "weights", "mountPath": WEIGHTS_MOUNT, "readOnly": True}],
+        "volumeMounts": [
+            {"name": "weights", "mountPath": WEIGHTS_MOUNT, "readOnly": True},
+            {"name": "payload", "mountPath": payloads.MOUNT, "readOnly": True},
+        ],
     }
 
 
@@ -103,12 +123,12 @@ def container(plan: Plan, serving: ServingPlan, mounts: Mounts, *, leader: bool)
     command = serving.leader if leader else serving.worker
     return {
         "name": "vllm",
-        "image": plan.settings.serving.image,
+        "image": plan.settings.image,
         # The AWS image's own entrypoint is a shell script without `exec`: vLLM would never see SIGTERM and not drain.
         "command": ["vllm", "serve"],
         "args": list(command.args),
         "env": [*map(variable, command.env), *(api_key(mounts) if leader else ())],
-        "resources": resources(plan.instance),
+        "resources": resources(plan),
         # Root, because added capabilities do not reach a process of another user.
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -117,7 +137,8 @@ def container(plan: Plan, serving: ServingPlan, mounts: Mounts, *, leader: bool)
         "volumeMounts": [
             {"name": "weights", "mountPath": WEIGHTS_MOUNT, "readOnly": True},
             {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108 - the mount point that NCCL uses
-            {"name": "cache", "mountPath": CACHE_DIRECTORY},
+            # A folder for each node, kept over restarts and new images: compiling costs minutes at GPU price.
+            {"name": "compiled", "mountPath": CACHE_DIRECTORY, "subPathExpr": COMPILED_FOLDER},
         ],
         **(leader_side(serving) if leader else worker_side(serving)),
         "lifecycle": {"preStop": {"sleep": {"seconds": pre_stop_seconds(serving, leader=leader)}}},
@@ -139,9 +160,10 @@ def variable(entry: EnvVar) -> Manifest:
     return {"name": entry.name, "value": entry.value}
 
 
-def resources(instance: InstanceType) -> Manifest:
+def resources(plan: Plan) -> Manifest:
     """Requests and limits: extended resources must be equal, and whole nodes keep a gang's pods apart."""
-    devices = {GPU_RESOURCE: str(instance.gpus), EFA_RESOURCE: str(instance.efa)}
+    instance = plan.instance
+    devices = {GPU_RESOURCE: str(instance.gpus), **plan.fabric.requests}
     memory = f"{int(instance.memory_gib * MEMORY_SHARE)}Gi"
     return {
         "requests": {"cpu": str(instance.vcpus - CPU_LEFT_TO_NODE), "memory": memory, **devices},

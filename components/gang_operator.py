@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pulumi import ComponentResource, Resource, ResourceOptions
+from pulumi import ComponentResource, ResourceOptions
 
 from components.charts import LEADER_WORKER_SET, release
-from components.cluster import Cluster
+from components.site import Site
 from planner.settings import Chart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GangOperatorArgs:
-    """`cluster`: the release dies with it. `nodes`: where the operator runs."""
+    """`site`: where the operator runs, and what the release dies with."""
 
     chart: Chart
-    cluster: Cluster
-    nodes: Resource
+    site: Site
 
 
 class GangOperator(ComponentResource):
@@ -30,6 +29,6 @@ class GangOperator(ComponentResource):
     def __init__(self, name: str, args: GangOperatorArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("vllm-multinode:index:GangOperator", name, None, opts)
         if args.chart.install:
-            options = ResourceOptions(parent=self, deleted_with=args.cluster.cluster, depends_on=[args.nodes])
+            options = ResourceOptions(parent=self, deleted_with=args.site.lifetime, depends_on=list(args.site.ready))
             release(f"{name}-{LEADER_WORKER_SET.name}", LEADER_WORKER_SET, args.chart, {}, options)
         self.register_outputs({})

@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from pulumi import ComponentResource, CustomTimeouts, Output, Resource, ResourceOptions
 from pulumi_aws import ec2, eks, vpc
 
-from components.cluster import Cluster
 from components.launch_template import METADATA_OPTIONS, root_disk, tag_specifications
-from components.network import Network
-from components.system_nodes import ROLE_LABEL
+from components.site import Eks
 from planner.nodes import network_interfaces, user_data
+from planner.placement import GPU_TAINT, ROLE_LABEL
 from planner.plan import Plan
 
-TAINT_KEY = "nvidia.com/gpu"
 TAINT_VALUE = "present"
 """Also what NFD's worker tolerates, should somebody install it (NVIDIA/k8s-device-plugin#1934)."""
 
@@ -34,8 +32,7 @@ class GpuNodesArgs:
     """`after`: what the nodes wait for, so that no GPU is paid for before it is there."""
 
     plan: Plan
-    cluster: Cluster
-    network: Network
+    eks: Eks
     after: Sequence[Resource]
 
 
@@ -58,7 +55,7 @@ class GpuNodes(ComponentResource):
         group = ec2.SecurityGroup(
             f"{self._name}-efa",
             description="EFA between the GPU nodes: all traffic from and to this group",
-            vpc_id=self._args.network.vpc_id,
+            vpc_id=self._args.eks.network.vpc_id,
             tags={"Name": f"{self._args.plan.settings.name}-efa"},
             opts=ResourceOptions(parent=self),
         )
@@ -81,7 +78,7 @@ class GpuNodes(ComponentResource):
 
     def _launch_template(self, placement: ec2.PlacementGroup) -> ec2.LaunchTemplate:
         # EKS adds its own security group only to templates that name none: it is listed here.
-        groups = [self.security_group_id, self._args.cluster.security_group_id]
+        groups = [self.security_group_id, self._args.eks.cluster.security_group_id]
         return ec2.LaunchTemplate(
             f"{self._name}-template",
             user_data=base64.b64encode(user_data().encode()).decode(),
@@ -107,18 +104,18 @@ class GpuNodes(ComponentResource):
         settings = self._args.plan.settings.gpu_nodes
         return eks.NodeGroup(
             f"{self._name}-group",
-            cluster_name=self._args.cluster.cluster.name,
+            cluster_name=self._args.eks.cluster.cluster.name,
             node_group_name=f"{self._args.plan.settings.name}-gpu",
-            node_role_arn=self._args.cluster.node_role_arn,
-            subnet_ids=[self._args.network.gpu_subnet_id],
+            node_role_arn=self._args.eks.cluster.node_role_arn,
+            subnet_ids=[self._args.eks.network.gpu_subnet_id],
             capacity_type="ON_DEMAND",
-            instance_types=[settings.instance_type],
+            instance_types=[self._args.plan.instance.name],
             ami_type="AL2023_x86_64_NVIDIA",
-            version=self._args.plan.settings.platform.kubernetes_version,
+            version=self._args.eks.platform.kubernetes_version,
             release_version=settings.ami_release,
             launch_template={"id": template.id, "version": template.latest_version.apply(str)},
             labels={ROLE_LABEL: "gpu", "nvidia.com/gpu.present": "true"},
-            taints=[{"key": TAINT_KEY, "value": TAINT_VALUE, "effect": "NO_SCHEDULE"}],
+            taints=[{"key": GPU_TAINT, "value": TAINT_VALUE, "effect": "NO_SCHEDULE"}],
             scaling_config={
                 "min_size": settings.count,
                 "desired_size": settings.count,
@@ -130,8 +127,8 @@ class GpuNodes(ComponentResource):
             opts=ResourceOptions(
                 parent=self,
                 depends_on=[
-                    self._args.network,
-                    *self._args.cluster.before_nodes,
+                    self._args.eks.network,
+                    *self._args.eks.cluster.before_nodes,
                     *fabric_rules,
                     *self._args.after,
                 ],

@@ -10,12 +10,16 @@ METADATA_OPTIONS = ec2.LaunchTemplateMetadataOptionsArgs(
 """IMDSv2 only, and out of reach for pods."""
 
 
-def root_disk(size_gib: int) -> ec2.LaunchTemplateBlockDeviceMappingArgs:
-    """The encrypted gp3 root volume of an AL2023 node, `size_gib` GiB."""
+def root_disk(size_gib: int, mib_per_second: int | None = None) -> ec2.LaunchTemplateBlockDeviceMappingArgs:
+    """The encrypted gp3 root volume of an AL2023 node; without `mib_per_second` it gives 125."""
     return ec2.LaunchTemplateBlockDeviceMappingArgs(
         device_name="/dev/xvda",
         ebs=ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
-            volume_size=size_gib, volume_type="gp3", encrypted="true", delete_on_termination="true"
+            volume_size=size_gib,
+            volume_type="gp3",
+            throughput=mib_per_second,
+            encrypted="true",
+            delete_on_termination="true",
         ),
     )
 

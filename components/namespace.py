@@ -9,10 +9,20 @@ from __future__ import annotations
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_kubernetes.core.v1 import Namespace as KubernetesNamespace
 
+from planner.settings import Deployment
+from planner.weight_settings import ClaimWeights
+
 POD_SECURITY = {
     "pod-security.kubernetes.io/enforce": "privileged",
     "pod-security.kubernetes.io/warn": "restricted",
 }
+
+
+def namespace_of(settings: Deployment, opts: ResourceOptions) -> Output[str]:
+    """The stack's own namespace; or that of the claim it serves from, which it neither makes nor removes."""
+    if isinstance(settings.weights, ClaimWeights):
+        return Output.from_input(settings.weights.namespace)
+    return Namespace("namespace", settings.name, opts).namespace
 
 
 class Namespace(ComponentResource):

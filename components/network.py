@@ -16,7 +16,7 @@ from pulumi_aws import GetAvailabilityZonesFilterArgs, ec2
 from pulumi_aws.get_availability_zones import get_availability_zones
 
 from planner.addresses import divide
-from planner.settings import Deployment, ExistingNetwork, NewNetwork
+from planner.platform_settings import EksPlatform, ExistingNetwork, NewNetwork
 
 ZONES_WITHOUT_EKS = ("use1-az3", "usw1-az2", "cac1-az3")
 """Zone ids where EKS puts no control plane (Amazon EKS user guide, network requirements, 2026)."""
@@ -24,9 +24,10 @@ ZONES_WITHOUT_EKS = ("use1-az3", "usw1-az2", "cac1-az3")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkArgs:
-    """`settings.platform.availability_zone` is the zone that has the GPU capacity."""
+    """`deployment`: its name. `platform.availability_zone` is the zone that has the GPU capacity."""
 
-    settings: Deployment
+    deployment: str
+    platform: EksPlatform
 
 
 class Zoned(NamedTuple):
@@ -47,11 +48,11 @@ class Network(ComponentResource):
     def __init__(self, name: str, args: NetworkArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("vllm-multinode:index:Network", name, None, opts)
         self._name, self._args = name, args
-        self._zone, self._region = args.settings.platform.availability_zone, args.settings.platform.region
-        if isinstance(args.settings.platform.network, ExistingNetwork):
-            self._adopt(args.settings.platform.network)
+        self._zone, self._region = args.platform.availability_zone, args.platform.region
+        if isinstance(args.platform.network, ExistingNetwork):
+            self._adopt(args.platform.network)
         else:
-            self._create(args.settings.platform.network)
+            self._create(args.platform.network)
         self.register_outputs({"vpcId": self.vpc_id, "gpuSubnetId": self.gpu_subnet_id})
 
     def _adopt(self, existing: ExistingNetwork) -> None:
@@ -173,7 +174,7 @@ class Network(ComponentResource):
         return table
 
     def _tags(self, role: str) -> dict[str, str]:
-        return {"Name": f"{self._args.settings.name}-{role}"}
+        return {"Name": f"{self._args.deployment}-{role}"}
 
     def _child(self) -> ResourceOptions:
         return ResourceOptions(parent=self)

@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pulumi
 
-from components.cluster import Cluster
 from components.serving import Serving
+from components.site import Site
 from planner.plan import Plan
+from planner.platform_settings import ExistingPlatform
 from planner.report import summary
+from planner.settings import Deployment
 
 PAUSED = "paused: gpuNodes.count is 0; `pulumi config set --path deployment.gpuNodes.count 2 && pulumi up` resumes it"
 
 
-def export(plan: Plan, cluster: Cluster, serving: Serving | None) -> None:
+def export(plan: Plan, site: Site, serving: Serving | None) -> None:
     """Export the stack's outputs. Nothing secret is among them."""
-    pulumi.export("account", cluster.account_identity)
-    pulumi.export("kubeconfig", cluster.kubeconfig)
+    if site.eks is not None:
+        pulumi.export("account", site.eks.cluster.account_identity)
+        pulumi.export("kubeconfig", site.kubeconfig)
     for key, value in summary(plan).items():
         pulumi.export(key, value)
     if serving is None:
         pulumi.export("endpoint", PAUSED)
         return
-    namespace = plan.settings.name
+    namespace = plan.settings.namespace
     pulumi.export("endpoint", f"http://{serving.service}.{namespace}.svc:{serving.port}/v1")
-    pulumi.export("connect", connect_command(serving, namespace))
+    pulumi.export("connect", connect_command(plan.settings, serving))
     pulumi.export("curl", curl_command(plan.model.repository, serving.port))
 
 
-def connect_command(serving: Serving, namespace: str) -> str:
+def connect_command(settings: Deployment, serving: Serving) -> str:
     """Makes the model's API answer on this machine, through the Kubernetes API."""
-    return (
-        "kubectl --kubeconfig <(pulumi stack output kubeconfig) "
-        f"--namespace {namespace} port-forward service/{serving.service} {serving.port}"
-    )
+    platform, where = settings.platform, "--kubeconfig <(pulumi stack output kubeconfig)"
+    if isinstance(platform, ExistingPlatform):
+        file = f"--kubeconfig {shlex.quote(platform.kubeconfig)} " if platform.kubeconfig else ""
+        where = f"{file}--context {shlex.quote(platform.context)}"
+    return f"kubectl {where} --namespace {settings.namespace} port-forward service/{serving.service} {serving.port}"
 
 
 def curl_command(model: str, port: int) -> str:

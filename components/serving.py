@@ -16,7 +16,8 @@ from pulumi_kubernetes.core.v1 import Secret, Service
 from pulumi_kubernetes.meta.v1 import LabelSelectorArgsDict
 from pulumi_kubernetes.networking.v1 import NetworkPolicy
 
-from components.gang import INDEX_LABEL, NAME_LABEL, Mounts, leader_worker_set_spec
+from components import payloads
+from components.gang import INDEX_LABEL, NAME_LABEL, WEIGHTS_CHECK, Mounts, leader_worker_set_spec
 from components.weight_cache import WeightCache
 from planner.plan import Plan
 
@@ -64,8 +65,13 @@ class Serving(ComponentResource):
         )
         return secret.metadata.name.apply(lambda name: name or "")
 
+    def _payload(self) -> Output[str]:
+        files, named = payloads.sources(WEIGHTS_CHECK), f"{self._gang_name}-weights-check"
+        made = payloads.config_map(f"{self._name}-payload", files, named, self._args.cache.namespace, self)
+        return made.metadata.name.apply(lambda name: name or "")
+
     def _gang(self, requires: Sequence[Resource]) -> CustomResource:
-        mounts = Mounts(claim=self._args.cache.claim_name, api_key_secret=self._secret())
+        mounts = Mounts(cache=self._args.cache, payload=self._payload(), api_key_secret=self._secret())
         return CustomResource(
             f"{self._name}-gang",
             api_version="leaderworkerset.x-k8s.io/v1",

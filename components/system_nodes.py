@@ -14,9 +14,9 @@ from pulumi_aws import ec2, eks
 from components.cluster import Cluster, addon
 from components.launch_template import METADATA_OPTIONS, root_disk, tag_specifications
 from components.network import Network
-from planner.settings import Deployment
+from planner.placement import ROLE_LABEL
+from planner.platform_settings import EksPlatform
 
-ROLE_LABEL = "vllm-multinode/role"
 DISK_GIB = 200
 
 LATE_ADDONS = ("coredns", "aws-fsx-csi-driver")
@@ -24,11 +24,16 @@ LATE_ADDONS = ("coredns", "aws-fsx-csi-driver")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemNodesArgs:
-    """`network` is waited for as a whole: a node that cannot reach the internet never joins."""
+    """`network` is waited for as a whole: a node that cannot reach the internet never joins.
 
-    settings: Deployment
+    `scratch_mib_per_second`: throughput of the root disk, where staging goes through it; None is what gp3 includes.
+    """
+
+    deployment: str
+    platform: EksPlatform
     cluster: Cluster
     network: Network
+    scratch_mib_per_second: int | None
 
 
 class SystemNodes(ComponentResource):
@@ -38,12 +43,12 @@ class SystemNodes(ComponentResource):
 
     def __init__(self, name: str, args: SystemNodesArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("vllm-multinode:index:SystemNodes", name, None, opts)
-        nodes = args.settings.platform.system_nodes
+        nodes = args.platform.system_nodes
         template = ec2.LaunchTemplate(
             f"{name}-template",
             metadata_options=METADATA_OPTIONS,
-            block_device_mappings=[root_disk(DISK_GIB)],
-            tag_specifications=tag_specifications(args.settings.name, "system"),
+            block_device_mappings=[root_disk(DISK_GIB, args.scratch_mib_per_second)],
+            tag_specifications=tag_specifications(args.deployment, "system"),
             opts=ResourceOptions(parent=self),
         )
         self.node_group = eks.NodeGroup(
@@ -53,7 +58,7 @@ class SystemNodes(ComponentResource):
             subnet_ids=[args.network.system_subnet_id],
             instance_types=[nodes.instance_type],
             ami_type="AL2023_x86_64_STANDARD",
-            version=args.settings.platform.kubernetes_version,
+            version=args.platform.kubernetes_version,
             release_version=nodes.ami_release,
             launch_template={"id": template.id, "version": template.latest_version.apply(str)},
             labels={ROLE_LABEL: "system"},

@@ -1,67 +1,45 @@
-"""The Job that fills the weight cache before a GPU is paid for.
+"""The Job that fills the weight cache, or the bucket that nodes fill their disks from, before a GPU is paid for.
 
-Owns the Job, the script it runs, the service account that may patch one named ConfigMap with the progress, and the
-Hub token, which no other pod sees. The script itself is `payloads/stage_weights.py`.
+Owns the Job, the program it runs, the service account that may patch one named ConfigMap with the progress, its access
+to buckets, and the secrets of the source, which no other pod sees. The program is `payloads/stage_weights.py`.
 """
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any, cast
 
 from pulumi import ComponentResource, CustomTimeouts, Input, Output, Resource, ResourceOptions
 from pulumi_kubernetes.batch.v1 import Job, JobSpecArgsDict, PodFailurePolicyRuleArgsDict
-from pulumi_kubernetes.core.v1 import (
-    ConfigMap,
-    EnvVarArgsDict,
-    PodSpecArgsDict,
-    PodTemplateSpecArgsDict,
-    Secret,
-    SecretKeySelectorArgsDict,
-    ServiceAccount,
-)
+from pulumi_kubernetes.core.v1 import ConfigMap, PodSpecArgsDict, PodTemplateSpecArgsDict, ServiceAccount
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
 from pulumi_kubernetes.rbac.v1 import Role, RoleBinding
 
-from components.system_nodes import ROLE_LABEL
+from components import payloads, staging_pod
+from components.bucket_access import Grant, grant
+from components.site import Site
+from components.staging_pod import Move, Secrets
 from components.weight_cache import WeightCache
 from planner.plan import Plan
-from planner.vllm import WEIGHTS_MOUNT
+from planner.weight_settings import HubSource, S3Source
 
-PAYLOADS = Path(__file__).parent.parent / "payloads"
-FILES = (
-    "__init__.py",
-    "cache_directory.py",
-    "hub_snapshot.py",
-    "requirements-staging.txt",
-    "stage_weights.py",
-    "staging_progress.py",
-    "staging_settings.py",
-)
-"""What the ConfigMap holds: the program `payloads.stage_weights` and the lock file of its wheels."""
-
-CPU = "8"
-MEMORY = "16Gi"
+RESOURCES = {"cpu": "8", "memory": "16Gi"}
 """hf-xet was seen to use 7 cores and 6.6 GB on a 61 GB repository (unslothai/unsloth-zoo#972)."""
 
-TIMEOUT_HOURS = 4
+SCRATCH = "120Gi"
+"""Of the root disk, on the way to a bucket: the program keeps 100 GB in flight."""
 
-INSTALL_AND_RUN = (
-    "python -m pip install --retries 10 --quiet --no-cache-dir --disable-pip-version-check --require-hashes"
-    " --only-binary=:all: --target /packages -r /payload/payloads/requirements-staging.txt"
-    " && exec python -m payloads.stage_weights"
-)
+TIMEOUT_HOURS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightStagingArgs:
-    """`hub_token` is None where the model needs none; `nodes` must be there for the Job to run at all."""
+    """`site`: where the Job runs, and once what is ready."""
 
     plan: Plan
+    site: Site
     cache: WeightCache
-    hub_token: Output[str] | None
-    nodes: Resource
+    secrets: Secrets
 
 
 class WeightStaging(ComponentResource):
@@ -75,19 +53,37 @@ class WeightStaging(ComponentResource):
         super().__init__("vllm-multinode:index:WeightStaging", name, None, opts)
         self._name, self._args = name, args
         self._prefix = f"{args.plan.settings.name}-staging"
-        self.progress = self._config_map("progress", None).metadata.name
+        self._move = move(args.plan, args.cache)
+        self.progress = self._config_map("progress", {}).metadata.name.apply(lambda made: made or "")
+        script = self._config_map("payload", self._move.files)
         account = self._service_account()
-        script = self._config_map("payload", {file: (PAYLOADS / file).read_text() for file in FILES})
-        self.job = self._job(account, script)
+        self.job = self._job(account, script, self._access(account))
         self.register_outputs({"job": self.job.metadata.name, "progress": self.progress})
 
-    def _config_map(self, role: str, data: dict[str, str] | None) -> ConfigMap:
-        return ConfigMap(
-            f"{self._name}-{role}",
-            metadata={"name": f"{self._prefix}-{role}", "namespace": self._args.cache.namespace},
-            data=data,
-            opts=ResourceOptions(parent=self),
+    def _config_map(self, role: str, data: dict[str, str]) -> ConfigMap:
+        named = f"{self._prefix}-{role}"
+        return payloads.config_map(f"{self._name}-{role}", data, named, self._args.cache.namespace, self)
+
+    def _access(self, account: ServiceAccount) -> list[Resource]:
+        """Pod Identity for the buckets of this account, on EKS alone: elsewhere keys come from the stack's secrets."""
+        eks, cache, source = self._args.site.eks, self._args.cache, self._args.plan.settings.weights.source
+        if eks is None:
+            return []
+        if cache.bucket is not None:
+            bucket, prefix, write = cache.bucket.bucket, "", True
+        elif isinstance(source, S3Source) and source.endpoint is None:
+            bucket, prefix, write = Output.from_input(source.bucket), source.prefix, False
+        else:
+            return []
+        wanted = Grant(
+            cluster=eks.cluster.cluster.name,
+            namespace=cache.namespace,
+            account=account.metadata.name.apply(lambda made: made or ""),
+            bucket=bucket,
+            prefix=prefix,
+            write=write,
         )
+        return [grant(f"{self._name}-access", wanted, self)]
 
     def _service_account(self) -> ServiceAccount:
         metadata: ObjectMetaArgsDict = {"name": self._prefix, "namespace": self._args.cache.namespace}
@@ -116,7 +112,7 @@ class WeightStaging(ComponentResource):
         )
         return account
 
-    def _job(self, account: ServiceAccount, script: ConfigMap) -> Job:
+    def _job(self, account: ServiceAccount, script: ConfigMap, access: list[Resource]) -> Job:
         return Job(
             f"{self._name}-job",
             metadata={
@@ -128,7 +124,7 @@ class WeightStaging(ComponentResource):
             spec=self._spec(account, script),
             opts=ResourceOptions(
                 parent=self,
-                depends_on=[self._args.nodes],
+                depends_on=[*self._args.site.ready, *access],
                 # Two Jobs at once would be two writers.
                 delete_before_replace=True,
                 custom_timeouts=CustomTimeouts(create=f"{TIMEOUT_HOURS}h"),
@@ -142,7 +138,7 @@ class WeightStaging(ComponentResource):
             "on_pod_conditions": [{"type": "DisruptionTarget", "status": "True"}],
         }
         template: PodTemplateSpecArgsDict = {
-            "metadata": {"annotations": {"vllm-multinode/payload": payload_digest()}},
+            "metadata": {"annotations": {payloads.DIGEST_ANNOTATION: payloads.digest(self._move.files)}},
             "spec": self._pod(account, script),
         }
         return {
@@ -154,71 +150,31 @@ class WeightStaging(ComponentResource):
         }
 
     def _pod(self, account: ServiceAccount, script: ConfigMap) -> PodSpecArgsDict:
-        resources: dict[str, Input[str]] = {"cpu": CPU, "memory": MEMORY}
+        plan, cache = self._args.plan, self._args.cache
+        scratch = {"emptyDir": {"sizeLimit": SCRATCH}}
+        progress = staging_pod.variables(
+            {"STAGE_PROGRESS_CONFIGMAP": self.progress, "STAGE_PROGRESS_NAMESPACE": cache.namespace}
+        )
+        asked = self._args.secrets.of(hub=self._move.hub, s3=self._move.s3 and cache.bucket is None)
+        secrets = staging_pod.secret_variables(
+            f"{self._name}-secrets", asked, f"{self._prefix}-secrets", cache.namespace, self
+        )
+        volume = cast("Any", {"name": "weights", **(cache.weights if self._move.target is None else scratch)})
         return {
             "restart_policy": "Never",
             "service_account_name": account.metadata.name,
             "enable_service_links": False,
-            "node_selector": {ROLE_LABEL: "system"},
+            "node_selector": dict(plan.placement.cpu_labels),
             "security_context": {"seccomp_profile": {"type": "RuntimeDefault"}},
-            "containers": [
-                {
-                    "name": "stage",
-                    "image": self._args.plan.settings.staging.image,
-                    "command": ["sh", "-c", INSTALL_AND_RUN],
-                    "env": self._environment(),
-                    "resources": {"requests": resources, "limits": resources},
-                    # Where the script could not write its verdict (pip failed, memory ran out), the log's end is shown.
-                    "termination_message_policy": "FallbackToLogsOnError",
-                    "security_context": {
-                        "allow_privilege_escalation": False,
-                        "capabilities": {"drop": ["ALL"]},
-                    },
-                    "volume_mounts": [
-                        {"name": "weights", "mount_path": WEIGHTS_MOUNT},
-                        {"name": "payload", "mount_path": "/payload/payloads", "read_only": True},
-                        {"name": "packages", "mount_path": "/packages"},
-                    ],
-                }
-            ],
-            "volumes": [
-                {"name": "weights", "persistent_volume_claim": {"claim_name": self._args.cache.claim_name}},
-                {"name": "payload", "config_map": {"name": script.metadata.name}},
-                {"name": "packages", "empty_dir": {}},
-            ],
+            "containers": [staging_pod.container(plan, self._move, [*progress, *secrets], RESOURCES)],
+            "volumes": [volume, *staging_pod.volumes(script)],
         }
 
-    def _environment(self) -> list[EnvVarArgsDict]:
-        plan = self._args.plan
-        fixed: dict[str, Input[str]] = {
-            "PYTHONPATH": "/payload:/packages",
-            "HF_XET_HIGH_PERFORMANCE": "1",
-            "STAGE_REPOSITORY": plan.model.repository,
-            "STAGE_REVISION": plan.settings.weights.revision,
-            "STAGE_DIRECTORY": WEIGHTS_MOUNT,
-            "STAGE_PROGRESS_CONFIGMAP": self.progress,
-            "STAGE_PROGRESS_NAMESPACE": self._args.cache.namespace,
-        }
-        if plan.settings.staging.package_index:
-            fixed["PIP_INDEX_URL"] = plan.settings.staging.package_index
-        if plan.settings.staging.hub_endpoint:
-            fixed["HF_ENDPOINT"] = plan.settings.staging.hub_endpoint
-        variables: list[EnvVarArgsDict] = [{"name": key, "value": value} for key, value in fixed.items()]
-        if self._args.hub_token is not None:
-            secret = self._hub_secret(self._args.hub_token)
-            reference: SecretKeySelectorArgsDict = {"name": secret.metadata.name, "key": "token"}
-            variables.append({"name": "HF_TOKEN", "value_from": {"secret_key_ref": reference}})
-        return variables
 
-    def _hub_secret(self, token: Output[str]) -> Secret:
-        return Secret(
-            f"{self._name}-hub-token",
-            metadata={"name": f"{self._prefix}-hub-token", "namespace": self._args.cache.namespace},
-            string_data={"token": token},
-            opts=ResourceOptions(parent=self),
-        )
-
-
-def payload_digest() -> str:
-    """Changes with the script: a pod template names its ConfigMap only, and a changed script must run again."""
-    return hashlib.sha256(b"".join((PAYLOADS / file).read_bytes() for file in FILES)).hexdigest()[:12]
+def move(plan: Plan, cache: WeightCache) -> Move:
+    """From the source straight into the cache, or into the stack's own bucket."""
+    source = plan.settings.weights.source
+    hub = isinstance(source, HubSource)
+    through = cache.bucket_url if cache.bucket is not None else None
+    origin: Input[str] = "hub" if isinstance(source, HubSource) else source.url
+    return Move(source=origin, target=through, hub=hub, s3=through is not None or not hub)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from planner import memory, parallelism, prices
@@ -43,12 +43,14 @@ def described(model: Model, item: Alternative) -> str:
     return f"{item} (not known to run)" if unknown else str(item)
 
 
-def alternatives(model: Model, load: Load, requests: float = 1.0) -> tuple[Alternative, ...]:
+def alternatives(
+    model: Model, load: Load, requests: float = 1.0, kinds: Iterable[InstanceType] = tuple(GPU_TYPES.values())
+) -> tuple[Alternative, ...]:
     """For each instance type the smallest count that fits `requests` of full length: by price, unknown ones last.
 
     Left out are GPUs for whose kind vLLM has no kernels of the model's precision.
     """
-    usable = (kind for kind in GPU_TYPES.values() if kind.gpu is not None and runs(model, kind.gpu).verdict != "no")
+    usable = (kind for kind in kinds if kind.gpu is not None and runs(model, kind.gpu).verdict != "no")
     found = [found for instance in usable for found in _smallest(model, instance, load, requests)]
     return tuple(sorted(found, key=lambda item: (item.usd_per_hour is None, item.usd_per_hour or 0.0, item.nodes)))
 
@@ -73,7 +75,7 @@ def study_gpus(
 
 def _smallest(model: Model, instance: InstanceType, load: Load, requests: float) -> Iterator[Alternative]:
     for nodes in range(1, MOST_NODES + 1):
-        if nodes > 1 and not instance.efa:
+        if nodes > 1 and instance.name in GPU_TYPES and not instance.efa:
             return
         fit = study(model, instance, nodes, load)
         if fit is not None and fit.fits and fit.concurrent_requests >= requests:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from planner import defaults, inline_models
 from planner.catalogue import CATALOGUE
 from planner.checkpoint_config import ConfigError
-from planner.hardware import GPU_TYPES, SYSTEM_TYPES
+from planner.hardware import GPU_TYPES, GPUS, SYSTEM_TYPES
 
 # Releases that do not serve: a Ray rank bug (vllm-project/vllm#41287), a crash while Kimi loads (#42426), and
 # a hang at start over two nodes (#53894).
@@ -67,6 +67,11 @@ def gpu_instance_type(value: str) -> str:
     return _one_of(value, GPU_TYPES)
 
 
+def gpu(value: str) -> str:
+    """A GPU of the hardware table."""
+    return _one_of(value, GPUS)
+
+
 def system_instance_type(value: str) -> str:
     """A CPU instance type of the hardware table."""
     return _one_of(value, SYSTEM_TYPES)
@@ -88,6 +93,15 @@ def vpc_cidr(value: str) -> str:
     return str(network)
 
 
+def resource_name(value: str) -> str:
+    """An extended resource, as device plugins offer them."""
+    if not re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?", value):
+        raise NotAllowedError(
+            "a resource of a device plugin, as rdma/hca_shared_devices_a", "rdma/hca_shared_devices_a"
+        )
+    return value
+
+
 def pinned_image(value: str) -> str:
     """An image with a tag other than `latest`, or with a digest."""
     name, _, digest = value.partition("@")
@@ -105,6 +119,46 @@ def url(value: str) -> str:
     """An address that a program can open."""
     if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", value):
         raise NotAllowedError("an address that begins with https:// or http://")
+    return value
+
+
+def bucket_name(value: str) -> str:
+    """A bucket that a virtual-hosted address can name."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]", value):
+        raise NotAllowedError("a bucket's name: 3 to 63 of a-z, 0-9 and -")
+    return value
+
+
+def object_name(value: str) -> str:
+    """A name that Kubernetes gives to namespaces and claims."""
+    if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", value):
+        raise NotAllowedError("a name of Kubernetes: at most 63 of a-z, 0-9 and -")
+    return value
+
+
+def labels(value: Mapping[str, str]) -> Mapping[str, str]:
+    """Labels of nodes: at least one, in Kubernetes' own spelling."""
+    name = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
+    for key, text in value.items():
+        if not re.fullmatch(rf"([a-z0-9.-]+/)?{name}", key) or not re.fullmatch(rf"({name})?", text):
+            raise NotAllowedError("labels of Kubernetes, as node.kubernetes.io/instance-type: h100-8gpu")
+    if not value:
+        raise NotAllowedError("at least one label that only these nodes carry, as gpu-pool: h100")
+    return value
+
+
+def absolute_path(value: str) -> str:
+    """A folder of a node: not the root, and nothing that climbs."""
+    steps = value.split("/")
+    if len(steps) < 2 or steps[0] or any(step in ("", ".", "..") for step in steps[1:]):
+        raise NotAllowedError("an absolute path without . and .., as /mnt/k8s-disks/0", "/mnt/k8s-disks/0")
+    return value
+
+
+def relative_path(value: str) -> str:
+    """A folder inside of a bucket or a volume."""
+    if not re.fullmatch(r"[\w.-]+(/[\w.-]+)*", value) or any(step in (".", "..") for step in value.split("/")):
+        raise NotAllowedError("a path of letters, digits, _, - and . that begins with no /, as models/kimi")
     return value
 
 

@@ -1,4 +1,4 @@
-"""`python -m planner`: fit, import, price, compare, recommend, check: no cloud, no cluster, no credentials.
+"""`python -m planner`: fit, import, price, timeline, compare, recommend, check: no cloud, no cluster, no credentials.
 
 Each command reads flags, and where it takes one a stack file below them. Exit status: 0, 1 when nothing fits, 2
 when the input is refused.
@@ -48,5 +48,6 @@ def check(
 app.command()(cli_fit.fit)
 app.command("import")(cli_fit.import_model)
 app.command()(cli_price.price)
+app.command()(cli_price.timeline)
 app.command()(cli_choose.compare)
 app.command()(cli_choose.recommend)

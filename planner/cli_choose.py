@@ -12,7 +12,7 @@ from planner.alternatives import Alternative
 from planner.catalogue import CATALOGUE
 from planner.command_line import DOES_NOT_FIT, facts_of, model_of, positive, refuse, show
 from planner.compare import COMPARED, checkpoints, rows, smallest_by_family
-from planner.hardware import GPU_TYPES, SYSTEM_TYPES
+from planner.hardware import GPU_TYPES
 from planner.models import Model
 from planner.options import AsJson, Explain, StackFile
 from planner.overhead import Load
@@ -119,7 +119,7 @@ def _stack_price(settings: Deployment, model: Model, offer: Alternative) -> Pric
     prices = {name: usd for name, usd in settings.prices.items() if same or name != "gpuNodes"}
     nodes = settings.gpu_nodes.model_copy(update={"instance_type": offer.instance.name, "count": offer.nodes})
     changed = settings.model_copy(update={"model": model.name, "gpu_nodes": nodes, "prices": prices})
-    return pricing.price(changed, offer.instance, SYSTEM_TYPES[settings.platform.system_nodes.instance_type])
+    return pricing.price(changed, offer.instance)
 
 
 def _statements(texts: list[str] | None) -> tuple[Throughput, ...]:

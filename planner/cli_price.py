@@ -9,24 +9,20 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from planner import price_list, prices, pricing
+from planner import cache, price_list, prices, pricing
 from planner.command_line import facts_of, positive, refuse, show
-from planner.hardware import SYSTEM_TYPES
 from planner.options import AsJson, Explain, Instance, ModelName, Nodes, StackFile
 from planner.plan import Plan, decide
 from planner.price_list import Change, PriceListError
 from planner.pricing import Purchase
-from planner.report_price import (
-    changes_data,
+from planner.report_price import changes_data, explain_price, price_data, render_changes, render_price
+from planner.report_timeline import (
     explain_first_token,
-    explain_price,
     first_token_data,
-    price_data,
-    render_changes,
     render_first_token,
-    render_price,
+    render_starts,
 )
-from planner.timeline import Pace, until_first_token
+from planner.timeline import Pace, starts, until_first_token
 
 Bought = Annotated[Purchase | None, typer.Option("--purchase", help="How the GPU nodes are bought.")]
 Refresh = Annotated[bool, typer.Option("--refresh", help="Read today's prices from the AWS Price List (boto3).")]
@@ -56,16 +52,8 @@ def price(
         return
     if write or region:
         refuse("--write and --region belong to --refresh: python -m planner price --refresh --write")
-    positive("--boot-minutes", boot_minutes, "minutes")
-    positive("--hub-mb-per-second", hub_mb_per_second, "MB per second")
+    pace = _pace(boot_minutes, hub_mb_per_second)
     plan = _bought(decide(facts_of(stack_file, (model, instance_type, nodes))), purchase)
-    pace = Pace(
-        **{
-            name: value
-            for name, value in (("boot_minutes", boot_minutes), ("hub_mb_per_second", hub_mb_per_second))
-            if value is not None
-        }
-    )
     first_token = until_first_token(plan, pace)
     data: dict[str, Any] = price_data(plan.price)
     tables: tuple[RenderableType, ...] = render_price(plan.price)
@@ -80,12 +68,49 @@ def price(
     show(data, tables, as_json=as_json)
 
 
+def timeline(
+    stack_file: StackFile = None,
+    model: ModelName = None,
+    instance_type: Instance = None,
+    nodes: Nodes = None,
+    boot_minutes: Boot = None,
+    hub_mb_per_second: Hub = None,
+    explain: Explain = False,
+    as_json: AsJson = False,
+) -> None:
+    """The way to the first token, with GPU nodes made after the weights are staged and beside it."""
+    pace = _pace(boot_minutes, hub_mb_per_second)
+    plan = decide(facts_of(stack_file, (model, instance_type, nodes)))
+    found = starts(plan, pace)
+    if not found:
+        refuse("gpuNodes.count 0\n   allowed: 1 or more: a paused stack serves nothing")
+    data: dict[str, Any] = {"configured": plan.weights.start, "starts": [first_token_data(way) for way in found]}
+    tables = render_starts(found)
+    if explain:
+        data["explain"] = {way.start: list(explain_first_token(way)) for way in found}
+        for way in found:
+            lines = (Text(line) for line in explain_first_token(way))
+            tables = (*tables, Text(f"\n{way.start}:"), *lines)
+    show(data, tables, as_json=as_json)
+
+
+def _pace(boot_minutes: float | None, hub_mb_per_second: float | None) -> Pace:
+    """The assumed pace, with what the user knows better."""
+    positive("--boot-minutes", boot_minutes, "minutes")
+    positive("--hub-mb-per-second", hub_mb_per_second, "MB per second")
+    given = {"boot_minutes": boot_minutes, "hub_mb_per_second": hub_mb_per_second}
+    return Pace(**{name: value for name, value in given.items() if value is not None})
+
+
 def _bought(plan: Plan, purchase: Purchase | None) -> Plan:
     """The plan with its GPU nodes bought in another way."""
     if purchase is None:
         return plan
-    system = SYSTEM_TYPES[plan.settings.platform.system_nodes.instance_type]
-    return replace(plan, price=pricing.price(plan.settings, plan.instance, system, purchase=purchase))
+    return replace(
+        plan,
+        price=pricing.price(plan.settings, plan.instance, purchase=purchase),
+        weights=replace(plan.weights, start=cache.start(plan.settings, purchase)),
+    )
 
 
 def _refresh(region: str, *, write: bool, as_json: bool) -> None:

@@ -16,11 +16,10 @@ from rich.console import Console, RenderableType
 from planner.catalogue import CATALOGUE
 from planner.checks import closest
 from planner.models import Model
+from planner.plan import VALUE_RULES
 from planner.plan import check as checked
-from planner.price_rules import PRICE_RULES
 from planner.problems import Mend, Problem, SettingsError, config_command, render
-from planner.rules import RULES, Facts
-from planner.serving_rules import SPLIT_RULES
+from planner.rules import Facts
 from planner.tables import WIDTH
 
 STACK_KEY = "vllm-multinode:deployment"
@@ -69,7 +68,7 @@ def facts_of(stack_file: FilePath | None, flags: tuple[object, ...]) -> Facts:
                 target = target.setdefault(section, {})
             target[key] = value
     try:
-        return checked(raw, (*RULES, *SPLIT_RULES, *PRICE_RULES), api_key_given=True, hub_token_given=True)
+        return checked(raw, VALUE_RULES, api_key_given=True, hub_token_given=True)
     except SettingsError as error:
         refuse(str(error) if stack_file else _in_flags(error.problems))
 

@@ -42,10 +42,10 @@ class InstanceType:
     nvme_gb: int = 0
     network_gbps: float
     network_cards: int = 1
-    interfaces_per_card: int
+    interfaces_per_card: int = 1
     efa: int = 0
     first_card_efa: bool = True
-    max_pods: int
+    max_pods: int = 110
 
     @property
     def memory_gib(self) -> float:

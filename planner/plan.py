@@ -5,21 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner import prices, schema, vllm, weights
+from planner import cache, prices, schema, vllm, weights
 from planner.alternatives import Alternative
 from planner.checks import version
+from planner.fabric import FabricPlan, fabric_plan
 from planner.hardware import InstanceType
 from planner.memory import Fit
 from planner.models import Model
 from planner.overhead import Load
+from planner.placement import Placement, placement
+from planner.platform_rules import PLATFORM_RULES
 from planner.price_rules import LIMIT_RULES, PRICE_RULES, bill_of
 from planner.prices import PriceFileError
 from planner.pricing import Price
 from planner.problems import Problem, SettingsError
-from planner.rules import RULES, Facts, Rule, broken, cache_bytes_per_second, load_seconds
+from planner.rules import RULES, Facts, Rule, broken
 from planner.serving_rules import DEFAULT_LEADER_WORKER_SET, FIT_RULES, NAMED_ALTERNATIVES, SPLIT_RULES, fit_of, fitting
 from planner.settings import Deployment
 from planner.vllm import Command
+from planner.weight_rules import WEIGHT_RULES, load_seconds
+from planner.weight_settings import Start
+
+VALUE_RULES: tuple[Rule, ...] = (*RULES, *PLATFORM_RULES, *WEIGHT_RULES, *SPLIT_RULES, *PRICE_RULES)
+"""All rules but those that ask whether the model fits and what it costs."""
 
 _RESTART_ANNOTATION = "leaderworkerset.sigs.k8s.io/experimental-recreate-group-after-start"
 
@@ -34,15 +42,18 @@ class RestartPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightsPlan:
-    """The cached checkpoint: `model_directory` below the mount, `size_bytes`, and how long all nodes read it.
+    """The cached checkpoint: `model_directory` below the mount, and `size_bytes`.
 
-    `throughput_mb_per_second` is the file system's, shared by all nodes; each node reads the whole
-    checkpoint.
+    `staged_by_job`: CPU nodes fill the cache, or with `through_bucket` a bucket, from which each node fills its own
+    disks in `fill_seconds`. All nodes together then read it in `expected_load_seconds`.
     """
 
     model_directory: str
     size_bytes: int
-    throughput_mb_per_second: float
+    start: Start
+    staged_by_job: bool
+    through_bucket: bool
+    fill_seconds: float
     expected_load_seconds: float
 
 
@@ -75,6 +86,8 @@ class Plan:
     settings: Deployment
     model: Model
     instance: InstanceType
+    placement: Placement
+    fabric: FabricPlan
     weights: WeightsPlan
     serving: ServingPlan | None
     price: Price
@@ -86,7 +99,7 @@ def plan(raw: Mapping[str, object], *, api_key_given: bool, hub_token_given: boo
 
     Raises SettingsError, whose message names every problem of the file.
     """
-    rules = (*RULES, *SPLIT_RULES, *FIT_RULES, *PRICE_RULES, *LIMIT_RULES)
+    rules = (*VALUE_RULES, *FIT_RULES, *LIMIT_RULES)
     return decide(check(raw, rules, api_key_given=api_key_given, hub_token_given=hub_token_given))
 
 
@@ -112,6 +125,8 @@ def decide(facts: Facts) -> Plan:
         settings=settings,
         model=facts.model,
         instance=facts.instance,
+        placement=placement(settings, facts.instance),
+        fabric=fabric_plan(settings, facts.instance),
         weights=_weights_plan(facts),
         serving=_serving_plan(facts),
         price=bill_of(facts),
@@ -121,7 +136,7 @@ def decide(facts: Facts) -> Plan:
 
 def _alternatives(facts: Facts) -> tuple[Alternative, ...]:
     found = fitting(facts, Load.of(facts.settings.serving))
-    return tuple(item for item in found if item.instance is not facts.instance)[:NAMED_ALTERNATIVES]
+    return tuple(item for item in found if item.instance.name != facts.instance.name)[:NAMED_ALTERNATIVES]
 
 
 def restart_policy(operator_version: str) -> RestartPolicy:
@@ -135,10 +150,14 @@ def restart_policy(operator_version: str) -> RestartPolicy:
 
 
 def _weights_plan(facts: Facts) -> WeightsPlan:
+    settings, size = facts.settings, weights.checkpoint_bytes(facts.model)
     return WeightsPlan(
-        model_directory=vllm.model_directory(facts.model.repository, facts.settings.weights.revision),
-        size_bytes=round(weights.checkpoint_bytes(facts.model)),
-        throughput_mb_per_second=cache_bytes_per_second(facts.settings) / 1e6,
+        model_directory=cache.model_directory(settings, facts.model),
+        size_bytes=round(size),
+        start=cache.start(settings, settings.purchase.kind),
+        staged_by_job=cache.staged_by_job(settings),
+        through_bucket=cache.through_bucket(settings),
+        fill_seconds=cache.fill_seconds(settings, size, facts.instance),
         expected_load_seconds=load_seconds(facts),
     )
 
@@ -149,7 +168,7 @@ def _serving_plan(facts: Facts) -> ServingPlan | None:
         return None
     settings = facts.settings
     shape = fit.shape
-    leader, worker = vllm.commands(settings, facts.model, shape)
+    leader, worker = vllm.commands(settings, facts.model, shape, fabric_plan(settings, facts.instance))
     return ServingPlan(
         nodes=settings.gpu_nodes.count,
         tensor_parallel=shape.tensor,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from planner import checks, pricing
 from planner.alternatives import Alternative
-from planner.hardware import SYSTEM_TYPES
 from planner.overhead import Load
+from planner.platform_settings import EksPlatform
 from planner.pricing import Price
 from planner.problems import Mend, Path, Problem
 from planner.rules import Facts, Rule, path
@@ -19,8 +19,7 @@ LIMIT = path("maxHourlyPrice")
 
 def bill_of(facts: Facts) -> Price:
     """The bill of the stack as configured."""
-    settings = facts.settings
-    return pricing.price(settings, facts.instance, SYSTEM_TYPES[settings.platform.system_nodes.instance_type])
+    return pricing.price(facts.settings, facts.instance)
 
 
 def prices_are_of_parts(facts: Facts) -> Iterator[Problem]:
@@ -40,10 +39,12 @@ def price_within_limit(facts: Facts) -> Iterator[Problem]:
         return
     bill = bill_of(facts)
     if "gpuNodes" in bill.unknown:
-        region = facts.settings.platform.region
+        platform = facts.settings.platform
+        where = f" in {platform.region}" if isinstance(platform, EksPlatform) else ""
+        reading = " or read it with `python -m planner price --refresh`" if where else ""
         allowed = (
-            f"a limit that can be checked: the price of {facts.instance.name} in {region} is unknown. Give it as "
-            "prices.gpuNodes (USD per node-hour) or read it with `python -m planner price --refresh`"
+            f"a limit that can be checked: the price of {facts.instance.name}{where} is unknown. Give it as "
+            f"prices.gpuNodes (USD per node-hour){reading}"
         )
         yield Problem(path=LIMIT, given=limit, allowed=allowed, mends=(Mend(LIMIT, None),))
     elif bill.total_per_hour > limit:

@@ -19,12 +19,12 @@ REGION = "us-east-1"
 """The region whose prices alternatives and comparisons are told in."""
 
 STALE_AFTER_DAYS = 90
-UNITS = ("hour", "GB-month", "GB", "LCU-hour")
+UNITS = ("hour", "GB-month", "MiB/s-month", "GB", "LCU-hour")
 
 _HEADER = """\
 # Reference prices in USD, by region. `python -m planner price --refresh --write` rewrites this file from the AWS
 # Price List with your own credentials; `prices:` in the stack file replaces a part's price for one stack alone.
-#   unit       what `usd` is paid for: hour, GB-month (of 730 hours), GB or LCU-hour
+#   unit       what `usd` is paid for: hour, GB-month or MiB/s-month (of 730 hours), GB or LCU-hour
 #   date       when the source said so; older than 90 days is reported as old
 #   confirmed  false: the figure was seen but no source stands for it, so that a bill counts it as unknown
 """

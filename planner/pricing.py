@@ -11,11 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from planner import prices
+from planner import cache, inline_models, prices, weights
 from planner.checks import version
 from planner.hardware import InstanceType
+from planner.platform_settings import EksPlatform, NewNetwork
 from planner.prices import Reference
-from planner.settings import Deployment, NewNetwork
+from planner.settings import Deployment
+from planner.weight_settings import FsxWeights
 
 HOURS_PER_MONTH = 730
 ROOT_VOLUME_GIB = 200
@@ -38,6 +40,7 @@ PART_NAMES = (
     "systemNodes",
     "controlPlane",
     "weightCache",
+    "scratchThroughput",
     "natGateway",
     "natTraffic",
     "publicIpv4",
@@ -103,7 +106,6 @@ class _Line:
 def price(
     settings: Deployment,
     gpu_type: InstanceType,
-    system_type: InstanceType,
     *,
     purchase: Purchase | None = None,
     today: datetime.date | None = None,
@@ -111,32 +113,36 @@ def price(
     """The bill of the stack as configured, or with its GPU nodes bought in another way."""
     day = today or prices.today()
     bought: Purchase = purchase or settings.purchase.kind
-    lines = _lines(settings, gpu_type, system_type, bought, day)
+    lines = (_gpu_line(settings, gpu_type, bought), *_lines(settings, day))
     parts = tuple(_part(line, settings, day) for line in lines if line.quantity)
     known = [part.per_hour for part in parts if part.per_hour is not None]
     return Price(parts=parts, total_per_hour=sum(known), complete=len(known) == len(parts), purchase=bought)
 
 
-def _lines(
-    settings: Deployment, gpu_type: InstanceType, system_type: InstanceType, purchase: Purchase, day: datetime.date
-) -> Iterator[_Line]:
-    platform, weights, gpus = settings.platform, settings.weights, settings.gpu_nodes.count
-    system = platform.system_nodes
-    gateways = 1 if isinstance(platform.network, NewNetwork) else 0
+def _gpu_line(settings: Deployment, gpu_type: InstanceType, purchase: Purchase) -> _Line:
     family, how = _RATES[purchase]
-    yield _Line(
+    aws = isinstance(settings.platform, EksPlatform)
+    return _Line(
         name="gpuNodes",
-        title=f"{gpu_type.name}, {how}",
-        quantity=gpus,
+        title=f"{gpu_type.name}, {how if aws else 'of the existing cluster'}",
+        quantity=settings.gpu_nodes.count,
         unit="node-hour",
         price_name=f"{family}/{gpu_type.name}",
     )
+
+
+def _lines(settings: Deployment, day: datetime.date) -> Iterator[_Line]:
+    """What the stack has beside the GPU nodes; nothing in a cluster that is not its own."""
+    platform = settings.platform
+    if not isinstance(platform, EksPlatform):
+        return
+    system, gateways = platform.system_nodes, 1 if isinstance(platform.network, NewNetwork) else 0
     yield _Line(
         name="systemNodes",
-        title=f"{system_type.name}, on demand",
+        title=f"{system.instance_type}, on demand",
         quantity=system.count,
         unit="node-hour",
-        price_name=f"on_demand/{system_type.name}",
+        price_name=f"on_demand/{system.instance_type}",
     )
     support = _support(platform.kubernetes_version, day)
     yield _Line(
@@ -146,13 +152,7 @@ def _lines(
         unit="hour",
         price_name=f"eks/{support}_support",
     )
-    yield _Line(
-        name="weightCache",
-        title=f"FSx for Lustre, {weights.throughput_per_tib} MB/s/TiB",
-        quantity=weights.capacity_gib,
-        unit="GB-month",
-        price_name=f"fsx_persistent_2/{weights.throughput_per_tib}",
-    )
+    yield from _cache_lines(settings, system.count)
     yield _Line(name="natGateway", title="NAT gateway", quantity=gateways, unit="hour", price_name="nat_gateway/hour")
     yield _Line(
         name="natTraffic",
@@ -168,7 +168,7 @@ def _lines(
     yield _Line(
         name="rootVolumes",
         title="gp3 root volumes",
-        quantity=ROOT_VOLUME_GIB * (system.count + gpus),
+        quantity=ROOT_VOLUME_GIB * (system.count + settings.gpu_nodes.count),
         unit="GB-month",
         price_name="gp3",
     )
@@ -182,11 +182,40 @@ def _lines(
     )
 
 
+def _cache_lines(settings: Deployment, system_nodes: int) -> Iterator[_Line]:
+    """The file system, or the bucket and the faster disks that a download on its way there needs."""
+    kept = settings.weights
+    if isinstance(kept, FsxWeights):
+        yield _Line(
+            name="weightCache",
+            title=f"FSx for Lustre, {kept.throughput_per_tib} MB/s/TiB",
+            quantity=kept.capacity_gib,
+            unit="GB-month",
+            price_name=f"fsx_persistent_2/{kept.throughput_per_tib}",
+        )
+    if cache.through_bucket(settings):
+        size = weights.checkpoint_bytes(inline_models.resolve(settings.model))
+        yield _Line(
+            name="weightCache",
+            title="S3 bucket, standard storage",
+            quantity=round(size / 1e9),
+            unit="GB-month",
+            price_name="s3/standard",
+        )
+        yield _Line(
+            name="scratchThroughput",
+            title=f"gp3 at {cache.SCRATCH_MIB_PER_SECOND} MiB/s, for staging",
+            quantity=(cache.SCRATCH_MIB_PER_SECOND - cache.INCLUDED_MIB_PER_SECOND) * system_nodes,
+            unit="MiB/s-month",
+            price_name="gp3/throughput",
+        )
+
+
 def _part(line: _Line, settings: Deployment, day: datetime.date) -> PricePart:
-    region = settings.platform.region
-    reference = prices.of(region).get(line.price_name)
+    region = settings.platform.region if isinstance(settings.platform, EksPlatform) else None
+    reference = prices.of(region).get(line.price_name) if region else None
     usd, source, date, stale = _look_up(line, region, reference, settings.prices, day)
-    hours = HOURS_PER_MONTH if line.unit == "GB-month" else 1
+    hours = HOURS_PER_MONTH if line.unit.endswith("-month") else 1
     return PricePart(
         name=line.name,
         title=line.title,
@@ -201,11 +230,13 @@ def _part(line: _Line, settings: Deployment, day: datetime.date) -> PricePart:
 
 
 def _look_up(
-    line: _Line, region: str, reference: Reference | None, overrides: Mapping[str, float], day: datetime.date
+    line: _Line, region: str | None, reference: Reference | None, overrides: Mapping[str, float], day: datetime.date
 ) -> tuple[float | None, str, str, bool]:
     """USD per unit, source, date and whether it is old."""
     if line.name in overrides:
         return overrides[line.name], "prices in the stack file", "", False
+    if region is None:
+        return None, "the cluster is not the stack's own; prices.gpuNodes tells it, in USD per node-hour", "", False
     if reference is None:
         hint = f"`python -m planner price --refresh --region {region} --write` reads it"
         return None, f"no price known for {region}; {hint}", "", False

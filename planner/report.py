@@ -6,11 +6,14 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from planner.alternatives import described
+from planner.cache import fsx_bytes_per_second
 from planner.plan import Plan
 from planner.report_fit import fit_summary, heading, render_fit
-from planner.report_price import render_first_token, render_price, total, until
+from planner.report_price import render_price, total
+from planner.report_timeline import render_first_token, until, waiting
 from planner.tables import plain_text
-from planner.timeline import until_first_token
+from planner.timeline import starts, until_first_token
+from planner.weight_settings import ClaimWeights, FsxWeights
 
 __all__ = ["plain_text", "render", "summary"]
 
@@ -18,7 +21,7 @@ __all__ = ["plain_text", "render", "summary"]
 def render(plan: Plan) -> tuple[RenderableType, ...]:
     """Memory by stage, price by part and the way to the first token, for a rich console."""
     title = heading(plan.model, plan.instance, plan.settings.gpu_nodes.count)
-    load = f"Weights: {plan.weights.size_bytes / 1e9:.0f} GB at {plan.weights.throughput_mb_per_second:.0f} MB/s"
+    load = f"Weights: {plan.weights.size_bytes / 1e9:.0f} GB {where(plan)}"
     bill = (Text(), *render_price(plan.price))
     first_token = until_first_token(plan)
     if plan.serving is None or first_token is None:
@@ -30,12 +33,23 @@ def render(plan: Plan) -> tuple[RenderableType, ...]:
     return (Text(title), *render_fit(plan.serving.fit), loading, *paid)
 
 
+def where(plan: Plan) -> str:
+    """Where the weights are kept, and how fast or in which steps nodes get them."""
+    kept = plan.settings.weights
+    if isinstance(kept, FsxWeights):
+        return f"on FSx for Lustre at {fsx_bytes_per_second(kept) / 1e6:.0f} MB/s"
+    if isinstance(kept, ClaimWeights):
+        return f"in the claim {kept.claim}"
+    through = "from the stack's bucket" if plan.weights.through_bucket else "from the source"
+    return f"on the disks of each node, filled {through} in about {plan.weights.fill_seconds / 60:.0f} min"
+
+
 def summary(plan: Plan) -> dict[str, object]:
     """The plan and its price for the stack's outputs: short, and plain values only."""
     price: dict[str, object] = {
         part.name: "unknown" if part.per_hour is None else round(part.per_hour, 2) for part in plan.price.parts
     }
-    first_token = until_first_token(plan)
+    ways = starts(plan)
     return {
         "model": plan.model.repository,
         "plan": {
@@ -45,5 +59,5 @@ def summary(plan: Plan) -> dict[str, object]:
             "alternatives": [described(plan.model, item) for item in plan.alternatives],
         },
         "pricePerHour": {**price, "total": total(plan.price)},
-        **({"firstToken": until(first_token)} if first_token else {}),
+        **({"firstToken": {found.start: f"{until(found)}; {waiting(found)}" for found in ways}} if ways else {}),
     }

@@ -1,4 +1,4 @@
-"""The bill and the way to the first token: tables, formulas and data."""
+"""The bill: table, formulas and data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from planner.price_list import Change
 from planner.prices import STALE_AFTER_DAYS
 from planner.pricing import HOURS_PER_MONTH, Price, PricePart
 from planner.tables import table
-from planner.timeline import FirstToken
 
 OLD = "*"
 
@@ -26,29 +25,6 @@ def render_price(price: Price) -> tuple[RenderableType, ...]:
         month = "unknown" if part.per_hour is None else f"{part.per_hour * HOURS_PER_MONTH:,.2f}"
         made.add_row(part.name, part.title, f"{part.quantity:g} {part.unit}", f"{unit}{old}", hour, month)
     return Text("Price by part"), made, Text(f"Total: {total(price)}\n"), Text("\n".join(_sources(price)))
-
-
-def render_first_token(found: FirstToken) -> tuple[RenderableType, ...]:
-    """The phases of a first `up`, what each costs, and their sum."""
-    made = table("until first token", "GPU nodes", "minutes", "USD", left=2)
-    for phase in found.phases:
-        paid = "paid" if phase.gpus_paid else "not there yet"
-        made.add_row(phase.name, paid, f"{phase.seconds / 60:.0f}", f"{phase.usd:.2f}")
-    if found.download_gb:
-        usd = "unknown" if found.download_usd is None else f"{found.download_usd:.2f}"
-        made.add_row("weights through NAT, once", "", f"{found.download_gb:.0f} GB", usd)
-    sentence = f"First token {until(found)}."
-    if found.overlap_usd:
-        sentence += f" GPU nodes started beside the staging would add {found.overlap_usd:.2f} USD."
-    return made, Text(sentence)
-
-
-def until(found: FirstToken) -> str:
-    """How long and at what price: "at least" where a part's is unknown, nothing where the GPU nodes' is."""
-    after = f"after about {found.seconds / 60:.0f} min"
-    if found.overlap_usd is None:
-        return f"{after}, at an unknown price"
-    return f"{after} and {'' if found.complete else 'at least '}{found.usd:.2f} USD"
 
 
 def total(price: Price) -> str:
@@ -69,17 +45,6 @@ def explain_price(price: Price) -> Iterator[str]:
     unknown = f"; unknown: {', '.join(price.unknown)}" if price.unknown else ""
     yield f"total: {' + '.join(known) or '0'} = {price.total_per_hour:.6f} USD/h{unknown}"
     yield f"month: {price.total_per_hour:.6f} USD/h x {HOURS_PER_MONTH} h = {price.total_per_month:.2f} USD"
-
-
-def explain_first_token(found: FirstToken) -> Iterator[str]:
-    """Each phase as a formula with its numbers, and where its length comes from."""
-    for phase in found.phases:
-        hours = f"{phase.seconds:.0f} s / 3600"
-        yield f"{phase.name}: {hours} x {phase.usd_per_hour:.2f} USD/h = {phase.usd:.2f} USD; {phase.source}"
-    if found.download_usd:
-        rate = found.download_usd / found.download_gb
-        yield f"weights through NAT: {found.download_gb:.1f} GB x {rate:g} USD/GB = {found.download_usd:.2f} USD"
-    yield f"until first token: {found.seconds:.0f} s, {found.usd:.2f} USD{'' if found.complete else ' at least'}"
 
 
 def price_data(price: Price) -> dict[str, object]:
@@ -106,32 +71,10 @@ def price_data(price: Price) -> dict[str, object]:
     }
 
 
-def first_token_data(found: FirstToken) -> dict[str, object]:
-    """The way to the first token for programs: seconds and USD."""
-    return {
-        "seconds": round(found.seconds),
-        "usd": round(found.usd, 2),
-        "complete": found.complete,
-        "phases": [
-            {
-                "name": phase.name,
-                "seconds": round(phase.seconds),
-                "usd": round(phase.usd, 2),
-                "gpu_nodes_paid": phase.gpus_paid,
-                "source": phase.source,
-            }
-            for phase in found.phases
-        ],
-        "download_gb": round(found.download_gb, 1),
-        "download_usd": None if found.download_usd is None else round(found.download_usd, 2),
-        "overlap_usd": None if found.overlap_usd is None else round(found.overlap_usd, 2),
-    }
-
-
 def _formula(part: PricePart) -> str:
     if part.per_hour is None:
         return f"{part.quantity:g} {part.unit} x unknown; {part.source}"
-    hours = f" / {HOURS_PER_MONTH} h" if part.unit == "GB-month" else ""
+    hours = f" / {HOURS_PER_MONTH} h" if part.unit.endswith("-month") else ""
     product = f"{part.quantity:g} {part.unit} x {part.unit_price:g} USD{hours} = {part.per_hour:.6f} USD/h"
     dated = f", {part.date}" if part.date else ""
     return f"{product}; {part.source}{dated}"

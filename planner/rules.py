@@ -10,14 +10,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from planner import checks, defaults, inline_models, vllm, weights
-from planner.hardware import GPU_TYPES, InstanceType
-from planner.models import GIB, Model
+from planner import checks, defaults, inline_models
+from planner.hardware import GPU_TYPES, GPUS, InstanceType
+from planner.models import Model
+from planner.platform_settings import EksPlatform, NodeShape
 from planner.problems import API_KEY, HUB_TOKEN, Mend, Path, Problem, touches
 from planner.settings import Deployment
-
-# What one node reads over its one IP interface (100 Gb/s): more file system throughput does not help it.
-NODE_BYTES_PER_SECOND = 12.5e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +33,24 @@ class Facts:
 
     @property
     def instance(self) -> InstanceType:
-        """The hardware table's entry of the GPU nodes."""
-        return GPU_TYPES[self.settings.gpu_nodes.instance_type]
+        """The GPU nodes: the hardware table's entry, or the node that the stack file describes."""
+        chosen = self.settings.gpu_nodes.instance_type
+        return GPU_TYPES[chosen] if isinstance(chosen, str) else described(chosen)
+
+
+def described(shape: NodeShape) -> InstanceType:
+    """A node that no instance type names, as the hardware table would have it."""
+    gpu = GPUS[shape.gpu]
+    return InstanceType(
+        name=f"{shape.gpus} x {gpu.name}",
+        gpu=gpu,
+        gpus=shape.gpus,
+        vcpus=shape.vcpus,
+        memory_mib=shape.memory_gib * 1024,
+        nvme_gb=shape.nvme_gb,
+        network_gbps=shape.network_gbps,
+        efa=shape.efa,
+    )
 
 
 Check = Callable[[Facts], Iterator[Problem]]
@@ -64,7 +78,10 @@ def broken(rules: tuple[Rule, ...], facts: Facts, replaced: tuple[Path, ...]) ->
 
 def zone_in_region(facts: Facts) -> Iterator[Problem]:
     """The zone's name is the region's and one letter."""
-    region, zone = facts.settings.platform.region, facts.settings.platform.availability_zone
+    platform = facts.settings.platform
+    if not isinstance(platform, EksPlatform):
+        return
+    region, zone = platform.region, platform.availability_zone
     if not re.fullmatch(re.escape(region) + r"[a-z]", zone):
         place = path("platform.availabilityZone")
         allowed = f"a zone of {region}: {region}a, {region}b, ..."
@@ -74,6 +91,8 @@ def zone_in_region(facts: Facts) -> Iterator[Problem]:
 def ami_matches_kubernetes(facts: Facts) -> Iterator[Problem]:
     """A node's kubelet is of the control plane's minor version."""
     platform = facts.settings.platform
+    if not isinstance(platform, EksPlatform):
+        return
     wanted = platform.kubernetes_version
     releases = (
         ("platform.systemNodes.amiRelease", platform.system_nodes.ami_release, "standard"),
@@ -120,7 +139,7 @@ def _newer_vllm(place: Path, minimum: str, refused: tuple[str, ...]) -> tuple[Me
 def image_holds_version(facts: Facts) -> Iterator[Problem]:
     """The tag, where it names a version of vLLM, names the configured one."""
     serving = facts.settings.serving
-    tag = serving.image.partition("@")[0].rpartition("/")[2].partition(":")[2]
+    tag = facts.settings.image.partition("@")[0].rpartition("/")[2].partition(":")[2]
     found = re.match(r"v?(\d+\.\d+\.\d+(?:\.post\d+)?)(?![\d.])", tag)
     if found and found.group(1) != serving.vllm_version:
         place = path("serving.vllmVersion")
@@ -129,57 +148,6 @@ def image_holds_version(facts: Facts) -> Iterator[Problem]:
             given=serving.vllm_version,
             allowed=f"{found.group(1)}, the version in the tag of serving.image",
             mends=(Mend(place, found.group(1)),),
-        )
-
-
-def image_holds_efa(facts: Facts) -> Iterator[Problem]:
-    """The stock image has no EFA user space: NCCL would fail to start (vllm-project/vllm#55635)."""
-    image = facts.settings.serving.image
-    if facts.settings.fabric.kind == "efa" and re.search(r"(^|/)vllm/vllm-openai(?=[:@])", image):
-        place = path("serving.image")
-        allowed = "with fabric efa, an image that holds the EFA user space, as AWS's vLLM container does"
-        yield Problem(path=place, given=image, allowed=allowed, mends=(Mend(place, defaults.IMAGE),))
-
-
-def instance_has_efa(facts: Facts) -> Iterator[Problem]:
-    """Without an EFA interface there is nothing for `fabric: efa` to run on."""
-    if facts.settings.fabric.kind == "efa" and not facts.instance.efa:
-        place = path("gpuNodes.instanceType")
-        names = ", ".join(name for name, kind in GPU_TYPES.items() if kind.efa)
-        yield Problem(
-            path=place,
-            given=facts.instance.name,
-            allowed=f"with fabric efa, a type with EFA: {names}",
-            mends=(Mend(place, "p5.48xlarge"),),
-        )
-
-
-def cache_holds_weights(facts: Facts) -> Iterator[Problem]:
-    """The file system holds the checkpoint and a tenth to spare."""
-    cache = facts.settings.weights
-    needed = weights.checkpoint_bytes(facts.model) * 1.1 / GIB
-    if cache.capacity_gib < needed:
-        place = path("weights.capacityGib")
-        fitting = _fsx_at_least(needed)
-        allowed = f"at least {fitting}: {facts.model.title} and a tenth to spare are {needed:.0f} GiB"
-        yield Problem(path=place, given=cache.capacity_gib, allowed=allowed, mends=(Mend(place, fitting),))
-
-
-def load_within_startup(facts: Facts) -> Iterator[Problem]:
-    """Every node reads the whole checkpoint before the startup probe gives up."""
-    cache = facts.settings.weights
-    seconds = load_seconds(facts)
-    if seconds > vllm.STARTUP_SECONDS:
-        place = path("weights.throughputPerTib")
-        needed = cache.throughput_per_tib * seconds / vllm.STARTUP_SECONDS
-        enough = next((step for step in (125, 250, 500, 1000) if step >= needed), None)
-        larger = _fsx_at_least(cache.capacity_gib * seconds / vllm.STARTUP_SECONDS)
-        mend = Mend(place, enough) if enough else Mend(path("weights.capacityGib"), larger)
-        yield Problem(
-            path=place,
-            given=f"{cache.throughput_per_tib} MB/s per TiB x {cache.capacity_gib} GiB",
-            allowed=f"a load within the startup probe's {vllm.STARTUP_SECONDS} s; this takes {seconds:.0f} s",
-            mends=(mend,),
         )
 
 
@@ -205,42 +173,21 @@ def hub_token_for_gated_model(facts: Facts) -> Iterator[Problem]:
         )
 
 
-def load_seconds(facts: Facts) -> float:
-    """How long all nodes together take to read the checkpoint from the file system, in seconds."""
-    size = weights.checkpoint_bytes(facts.model)
-    nodes = facts.settings.gpu_nodes.count
-    return max(nodes * size / cache_bytes_per_second(facts.settings), size / NODE_BYTES_PER_SECOND)
-
-
-def cache_bytes_per_second(settings: Deployment) -> float:
-    """Disk throughput of the file system, shared by all nodes."""
-    return settings.weights.capacity_gib / 1024 * settings.weights.throughput_per_tib * 1e6
-
-
-def _fsx_at_least(gib: float) -> int:
-    """The smallest capacity that FSx offers and that holds `gib`."""
-    half = checks.FSX_STEP_GIB // 2
-    return half if gib <= half else int(-(-gib // checks.FSX_STEP_GIB)) * checks.FSX_STEP_GIB
-
-
-def _rule(check: Check, *reads: str) -> Rule:
+def rule(check: Check, *reads: str) -> Rule:
+    """A rule by the dotted names of what it reads."""
     return Rule(check, tuple(path(read) for read in reads))
 
 
 RULES: tuple[Rule, ...] = (
-    _rule(zone_in_region, "platform.region", "platform.availabilityZone"),
-    _rule(
+    rule(zone_in_region, "platform.region", "platform.availabilityZone"),
+    rule(
         ami_matches_kubernetes,
         "platform.kubernetesVersion",
         "platform.systemNodes.amiRelease",
         "gpuNodes.amiRelease",
     ),
-    _rule(vllm_new_enough, "model", "serving.vllmVersion"),
-    _rule(image_holds_version, "serving.image", "serving.vllmVersion"),
-    _rule(image_holds_efa, "serving.image", "fabric"),
-    _rule(instance_has_efa, "gpuNodes.instanceType", "fabric"),
-    _rule(cache_holds_weights, "model", "weights.capacityGib"),
-    _rule(load_within_startup, "model", "gpuNodes.count", "weights.capacityGib", "weights.throughputPerTib"),
-    _rule(api_key_or_anonymous, "serving.allowAnonymous"),
-    _rule(hub_token_for_gated_model, "model"),
+    rule(vllm_new_enough, "model", "serving.vllmVersion"),
+    rule(image_holds_version, "serving.image", "serving.vllmVersion"),
+    rule(api_key_or_anonymous, "serving.allowAnonymous"),
+    rule(hub_token_for_gated_model, "model"),
 )

@@ -5,18 +5,20 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 import annotated_types
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from planner import defaults
 from planner.catalogue import CATALOGUE
 from planner.checks import NotAllowedError, closest
 from planner.hardware import GPU_TYPES
 from planner.problems import Mend, Path, Problem, dotted, value_at
-from planner.settings import Deployment, Section
+from planner.sections import Section
+from planner.settings import Deployment
 
 # A file that would do: what a mending command sets, and what stands in for refused values while rules are
 # checked.
@@ -37,6 +39,7 @@ _CHOICES: dict[str, object] = {
     "platform.network.vpcId": "vpc-0123456789abcdef0",
     "platform.network.controlPlaneSubnetIds": ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"],
     "platform.network.gpuSubnetId": "subnet-0123456789abcdef2",
+    "serving.image": defaults.IMAGE,
 }
 # What is allowed where the settings only hold a pattern, or nothing to take a text from.
 _ALLOWED = {
@@ -180,10 +183,16 @@ def _path_in_file(raw: object, location: tuple[int | str, ...]) -> Path:
     path: list[str | int] = []
     for step in location:
         here = value_at(raw, tuple(path))
-        if isinstance(here, Mapping) and step not in here and step == here.get("kind"):
+        if step in _TAGS and not (isinstance(here, Mapping) and step in here):
             continue
         path.append(step)
     return tuple(path)
+
+
+def _tags(section: type[Section]) -> frozenset[str]:
+    """Every name by which pydantic tells the choices of a union apart, below `section`."""
+    choices = [choice for field in section.model_fields.values() for choice in _sections(field.annotation)]
+    return frozenset(_kind(section)).union(*map(_tags, choices))
 
 
 def _field(raw: Mapping[str, object], names: tuple[str, ...]) -> FieldInfo | None:
@@ -221,7 +230,8 @@ def _kind(section: type[Section]) -> tuple[str, ...]:
 
 def _sections(annotation: Any) -> tuple[type[Section], ...]:  # noqa: ANN401 (any type annotation)
     candidates = (annotation, *get_args(annotation))
-    return tuple(item for item in candidates if isinstance(item, type) and issubclass(item, Section))
+    plain = (get_args(item)[0] if get_origin(item) is Annotated else item for item in candidates)
+    return tuple(item for item in plain if isinstance(item, type) and issubclass(item, Section))
 
 
 def _replace(mended: dict[str, Any], path: Path) -> None:
@@ -239,3 +249,6 @@ def _replace(mended: dict[str, Any], path: Path) -> None:
         parent.pop(names[-1], None)
     else:
         parent[names[-1]] = copy.deepcopy(example)
+
+
+_TAGS = _tags(Deployment) | {"named", "described"}

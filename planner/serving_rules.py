@@ -13,6 +13,7 @@ from planner.kernels import runs
 from planner.memory import Fit
 from planner.overhead import Load
 from planner.parallelism import Parallelism
+from planner.platform_settings import ExistingPlatform
 from planner.problems import Mend, Path, Problem
 from planner.rules import Facts, Rule, path
 
@@ -177,7 +178,14 @@ def operator_restarts_after_start(facts: Facts) -> Iterator[Problem]:
 
 
 def fitting(facts: Facts, load: Load) -> tuple[Alternative, ...]:
-    """GPU nodes on which the model fits and which have the fabric that the stack asks for, cheapest first."""
+    """GPU nodes on which the model fits and which have the fabric that the stack asks for, cheapest first.
+
+    On an existing cluster more of its own nodes; where those do not help, what another cluster would have to have.
+    """
+    if isinstance(facts.settings.platform, ExistingPlatform):
+        own = alternatives.alternatives(facts.model, load, kinds=(facts.instance,))
+        if own:
+            return own
     found = alternatives.alternatives(facts.model, load)
     return tuple(item for item in found if item.instance.efa or facts.settings.fabric.kind != "efa")
 
@@ -206,7 +214,7 @@ def _that_fit(facts: Facts, load: Load) -> tuple[tuple[Alternative, ...], tuple[
 
 def hardware_mends(facts: Facts, found: tuple[Alternative, ...]) -> tuple[Mend, ...]:
     """More nodes of the same type if that helps, else the cheapest alternative."""
-    same = [item for item in found if item.instance is facts.instance]
+    same = [item for item in found if item.instance.name == facts.instance.name]
     chosen = next(iter((*same, *found)), None)
     if chosen is None:
         return ()

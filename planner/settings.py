@@ -9,110 +9,21 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, Field
 
 from planner import checks, defaults
-
-
-class Section(BaseModel):
-    """Part of the stack file: camelCase keys, unknown keys refused, never changed after reading."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
-
-
-ClosedCidr = Annotated[str, AfterValidator(checks.closed_cidr)]
-PinnedImage = Annotated[str, AfterValidator(checks.pinned_image)]
-GitCommit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
-Usd = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
-Url = Annotated[str, AfterValidator(checks.url)]
-PrincipalArn = Annotated[str, StringConstraints(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+$")]
-
-
-class NewNetwork(Section):
-    """A VPC of the stack's own. `cidr` must hold 4 x /20 and one /22: a /16 does."""
-
-    kind: Literal["new"] = "new"
-    cidr: Annotated[str, AfterValidator(checks.vpc_cidr)] = "10.42.0.0/16"
-
-
-class ExistingNetwork(Section):
-    """A VPC that is there already. Its subnets need a route to the internet (NAT) or endpoints of AWS."""
-
-    kind: Literal["existing"]
-    vpc_id: Annotated[str, StringConstraints(pattern=r"^vpc-[0-9a-f]{8,17}$")]
-    control_plane_subnet_ids: Annotated[tuple[str, ...], Field(min_length=2)]
-    gpu_subnet_id: Annotated[str, StringConstraints(pattern=r"^subnet-[0-9a-f]{8,17}$")]
-
-
-class SystemNodes(Section):
-    """CPU nodes for DNS, operators and weight staging (8 CPU, 16 GiB), in the GPU nodes' zone."""
-
-    instance_type: Annotated[str, AfterValidator(checks.system_instance_type)] = "c6in.4xlarge"
-    count: Annotated[int, Field(ge=1, le=10)] = 2
-    ami_release: Annotated[str, AfterValidator(checks.ami_release)] = defaults.AMI_RELEASE
-
-
-class EksPlatform(Section):
-    """Amazon EKS, created by the stack."""
-
-    kind: Literal["eks"] = "eks"
-    region: Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
-    availability_zone: str
-    kubernetes_version: Annotated[str, AfterValidator(checks.kubernetes_version)] = defaults.KUBERNETES
-    public_access_cidrs: Annotated[tuple[ClosedCidr, ...], Field(min_length=1)]
-    admins: tuple[PrincipalArn, ...] = ()
-    network: Annotated[NewNetwork | ExistingNetwork, Field(discriminator="kind")] = NewNetwork()
-    system_nodes: SystemNodes = SystemNodes()
-
-
-class GpuNodes(Section):
-    """The GPU node group. `count: 0` is a paused stack: cluster and weights stay, nothing is served."""
-
-    instance_type: Annotated[str, AfterValidator(checks.gpu_instance_type)]
-    count: Annotated[int, Field(ge=0, le=16, strict=True)]
-    ami_release: Annotated[str, AfterValidator(checks.ami_release)] = defaults.AMI_RELEASE
-
-
-class EfaFabric(Section):
-    """Elastic Fabric Adapter: AWS's RDMA between nodes of one availability zone."""
-
-    kind: Literal["efa"] = "efa"
-
-
-class OnDemandPurchase(Section):
-    """Billed by the second at the public price, if the zone has capacity, in a cluster placement group."""
-
-    kind: Literal["on_demand"] = "on_demand"
-
-
-class FsxWeights(Section):
-    """FSx for Lustre, PERSISTENT_2 SSD: one copy of the weights for all nodes.
-
-    `capacity_gib` is 1200, 2400 or a multiple of 2400 GiB; `throughput_per_tib` is in MB/s per TiB.
-    """
-
-    kind: Literal["fsx"] = "fsx"
-    revision: GitCommit
-    capacity_gib: Annotated[int, AfterValidator(checks.fsx_capacity)] = 2400
-    throughput_per_tib: Literal[125, 250, 500, 1000] = 1000
-
-
-class Staging(Section):
-    """The Job that fills the cache. `package_index`: where its wheels come from, pip's default if unset."""
-
-    image: PinnedImage = (
-        "public.ecr.aws/docker/library/python:3.12-slim"
-        "@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea"
-    )
-    package_index: Url | None = None
-    hub_endpoint: Url | None = None
+from planner.platform_settings import AnyFabric, EfaFabric, GpuNodes, InfinibandFabric, OnDemandPurchase, Platform
+from planner.sections import PinnedImage, Section, Usd
+from planner.weight_settings import ClaimWeights, Staging, Weights
 
 
 class Serving(Section):
-    """vLLM. Parallelism left out is chosen by the planner; `max_model_len` counts prompt and answer."""
+    """vLLM. Parallelism left out is chosen by the planner; `max_model_len` counts prompt and answer.
 
-    image: PinnedImage = defaults.IMAGE
+    `image` left out is AWS's, which has EFA's user space, and on InfiniBand the stock one.
+    """
+
+    image: PinnedImage | None = None
     vllm_version: Annotated[str, AfterValidator(checks.vllm_version)] = defaults.VLLM
     tensor_parallel: Annotated[int, Field(ge=1)] | None = None
     pipeline_parallel: Annotated[int, Field(ge=1)] | None = None
@@ -157,13 +68,24 @@ class Deployment(Section):
 
     name: Annotated[str, AfterValidator(checks.deployment_name)]
     model: Annotated[object, AfterValidator(checks.model)]
-    platform: EksPlatform
+    platform: Platform
     gpu_nodes: GpuNodes
-    fabric: EfaFabric = EfaFabric()
+    fabric: AnyFabric = EfaFabric()
     purchase: OnDemandPurchase = OnDemandPurchase()
-    weights: FsxWeights
+    weights: Weights
     staging: Staging = Staging()
     serving: Serving = Serving()
     charts: Charts = Charts()
-    prices: dict[str, Usd] = {}
+    prices: dict[str, Usd] = Field(default_factory=dict)
     max_hourly_price: Usd | None = None
+
+    @property
+    def image(self) -> str:
+        """The serving image: as written, or the one that has the fabric's user space."""
+        fits = defaults.STOCK_IMAGE if isinstance(self.fabric, InfinibandFabric) else defaults.IMAGE
+        return self.serving.image or fits
+
+    @property
+    def namespace(self) -> str:
+        """The namespace in which the stack's pods run: one of its name, or that of an existing claim."""
+        return self.weights.namespace if isinstance(self.weights, ClaimWeights) else self.name

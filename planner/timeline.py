@@ -1,19 +1,22 @@
 """What it costs until the first token: a line of phases, each with its length and what is paid during it.
 
-GPU nodes on demand are created after the weights are staged (`after_staging`), so that no GPU is paid before; those of
-a reservation or a capacity block are paid anyway, so they boot beside the staging (`overlap`). Lengths that follow from
-sizes and throughputs are computed; the others are stated assumptions, which a user may replace.
+GPU nodes made `after_staging` cost nothing while the weights come; those made in `overlap` boot beside the staging and
+wait for it, paid. Lengths that follow from sizes and throughputs are computed; the others are stated assumptions, which
+a user may replace.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner import prices
+from planner import cache, prices
 from planner.hardware import SYSTEM_TYPES
 from planner.plan import Plan
-from planner.settings import NewNetwork
+from planner.platform_settings import EksPlatform, NewNetwork
+from planner.weight_settings import FsxWeights, HubSource, Start
 
+STARTS: tuple[Start, ...] = ("after_staging", "overlap")
 BOOT = "assumed: instance start, node join, image pull"
 
 
@@ -28,13 +31,17 @@ class Pace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """One phase: its length, the USD per hour paid during it (known parts), and where its length comes from."""
+    """One phase: its length, the USD per hour paid during it (known parts), and where its length comes from.
+
+    `waiting_seconds`: how much of it GPU nodes are paid and wait for weights.
+    """
 
     name: str
     seconds: float
     usd_per_hour: float
     gpus_paid: bool
     source: str
+    waiting_seconds: float = 0.0
 
     @property
     def usd(self) -> float:
@@ -46,13 +53,15 @@ class Phase:
 class FirstToken:
     """The way to the first token. `download_usd`: the weights through the NAT gateway, None if unknown.
 
-    `overlap_usd`: what GPU nodes that boot while weights are staged would cost more; None if unknown.
+    `gpus`: how many there are; `gpu_usd_per_hour`: what their nodes cost, None if unknown.
     """
 
+    start: Start
     phases: tuple[Phase, ...]
     download_gb: float
     download_usd: float | None
-    overlap_usd: float | None
+    gpus: int
+    gpu_usd_per_hour: float | None
     complete: bool
 
     @property
@@ -65,62 +74,117 @@ class FirstToken:
         """Known USD until the first token."""
         return sum(phase.usd for phase in self.phases) + (self.download_usd or 0.0)
 
+    @property
+    def waiting_seconds(self) -> float:
+        """How long GPU nodes are paid while they wait for weights."""
+        return sum(phase.waiting_seconds for phase in self.phases)
 
-def until_first_token(plan: Plan, pace: Pace | None = None) -> FirstToken | None:
-    """The phases of a first `up`; None for a paused stack, which serves nothing."""
+    @property
+    def waiting_gpu_minutes(self) -> float:
+        """GPU-minutes paid while waiting for weights."""
+        return self.gpus * self.waiting_seconds / 60
+
+    @property
+    def waiting_usd(self) -> float | None:
+        """USD of those GPU-minutes, None where the nodes' price is unknown."""
+        return None if self.gpu_usd_per_hour is None else self.gpu_usd_per_hour * self.waiting_seconds / 3600
+
+
+def until_first_token(plan: Plan, pace: Pace | None = None, start: Start | None = None) -> FirstToken | None:
+    """The phases of a first `up`, as configured or with another `start`; None for a paused stack."""
     if plan.serving is None:
         return None
-    pace = pace or Pace()
+    chosen = start or plan.weights.start
     gpus = plan.price.part("gpuNodes")
-    gpu_rate = (gpus.per_hour if gpus else None) or 0.0
-    around = plan.price.total_per_hour - gpu_rate
-    on_demand = plan.price.purchase == "on_demand"
-    staging, limit = _staging(plan, pace)
-    boot = pace.boot_minutes * 60
-    between = (
-        (("staging", staging, limit), ("boot", boot, BOOT))
-        if on_demand
-        else (("staging, boot", max(staging, boot), f"side by side: {limit}; {BOOT}"),)
-    )
-    lengths = (
-        ("platform", pace.platform_minutes * 60, "assumed: network, control plane, system nodes, file system"),
-        *between,
-        ("load", plan.weights.expected_load_seconds, "computed: all nodes read the weights; no compilation"),
-    )
-    phases = []
-    for name, seconds, source in lengths:
-        paid = not on_demand or name in ("boot", "load")
-        rate = around + gpu_rate * paid
-        phases.append(Phase(name=name, seconds=seconds, usd_per_hour=rate, gpus_paid=paid, source=source))
+    gpu_rate = gpus.per_hour if gpus else None
     download_gb, download_usd = _download(plan)
-    known = gpus is not None and gpus.per_hour is not None
-    idle = max(0.0, staging - boot) if on_demand else 0.0
     return FirstToken(
-        phases=tuple(phases),
+        start=chosen,
+        phases=tuple(_phases(plan, pace or Pace(), chosen)),
         download_gb=download_gb,
         download_usd=download_usd,
-        overlap_usd=gpu_rate * idle / 3600 if known else None,
+        gpus=plan.instance.gpus * plan.settings.gpu_nodes.count,
+        gpu_usd_per_hour=gpu_rate,
         complete=plan.price.complete and download_usd is not None,
     )
 
 
+def starts(plan: Plan, pace: Pace | None = None) -> tuple[FirstToken, ...]:
+    """Both ways to start, where there is a choice: the stack makes its nodes and serves."""
+    ways = STARTS if isinstance(plan.settings.platform, EksPlatform) else (plan.weights.start,)
+    return tuple(found for start in ways if (found := until_first_token(plan, pace, start)) is not None)
+
+
+def _phases(plan: Plan, pace: Pace, start: Start) -> Iterator[Phase]:
+    gpus = plan.price.part("gpuNodes")
+    gpu_rate = (gpus.per_hour if gpus else None) or 0.0
+    around = plan.price.total_per_hour - gpu_rate
+    reserved = plan.price.purchase != "on_demand"
+
+    def phase(name: str, seconds: float, source: str, *, paid: bool, waiting: float = 0.0) -> Phase:
+        rate = around + gpu_rate * (paid or reserved)
+        return Phase(
+            name=name,
+            seconds=seconds,
+            usd_per_hour=rate,
+            gpus_paid=paid or reserved,
+            source=source,
+            waiting_seconds=waiting,
+        )
+
+    staging, limit = _staging(plan, pace)
+    boot = pace.boot_minutes * 60
+    if not isinstance(plan.settings.platform, EksPlatform):
+        yield phase("staging", staging, limit, paid=True, waiting=staging)
+    else:
+        made = "assumed: network, control plane, system nodes, file system"
+        yield phase("platform", pace.platform_minutes * 60, made, paid=False)
+        if start == "after_staging":
+            yield phase("staging", staging, limit, paid=False)
+            yield phase("boot", boot, BOOT, paid=True)
+        else:
+            both = f"side by side: {limit}; {BOOT}"
+            idle = max(0.0, staging - boot)
+            yield phase("staging, boot", max(staging, boot), both, paid=True, waiting=idle)
+    if fill := _fill_seconds(plan, pace):
+        yield phase("fill disks", fill, "computed: each node writes its own copy", paid=True, waiting=fill)
+    read = "computed: all nodes read the weights; no compilation"
+    yield phase("load", plan.weights.expected_load_seconds, read, paid=True)
+
+
 def _staging(plan: Plan, pace: Pace) -> tuple[float, str]:
-    """Seconds from the hub to the file system, and what limits them."""
-    network = SYSTEM_TYPES[plan.settings.platform.system_nodes.instance_type].network_gbps * 1000 / 8
-    rates = {
-        "the hub": pace.hub_mb_per_second,
-        "the file system": plan.weights.throughput_mb_per_second,
-        "the system node's network": network,
-    }
-    slowest = min(rates, key=lambda name: rates[name])
+    """Seconds until the cache or the bucket is full, and what limits them."""
+    if not plan.weights.staged_by_job:
+        return 0.0, "no staging: the weights are where they are read from"
+    settings, rates = plan.settings, {}
+    if isinstance(settings.weights.source, HubSource):
+        rates["the hub"] = pace.hub_mb_per_second
+    if isinstance(settings.platform, EksPlatform):
+        node = SYSTEM_TYPES[settings.platform.system_nodes.instance_type]
+        rates["the system node's network"] = node.network_gbps * 1000 / 8
+    if isinstance(settings.weights, FsxWeights):
+        rates["the file system"] = cache.fsx_bytes_per_second(settings.weights) / 1e6
+    if plan.weights.through_bucket:
+        rates["the scratch disk, written and read,"] = cache.SCRATCH_MIB_PER_SECOND * 2**20 / 2e6
     gb = plan.weights.size_bytes / 1e9
+    if not rates:
+        return 0.0, "unknown: the rate of a source that is not the hub, on a cluster that is not the stack's"
+    slowest = min(rates, key=lambda name: rates[name])
     return gb * 1000 / rates[slowest], f"computed: {gb:.0f} GB at {rates[slowest]:.0f} MB/s, limited by {slowest}"
+
+
+def _fill_seconds(plan: Plan, pace: Pace) -> float:
+    """How long the nodes take to fill their disks: from a bucket at their network's speed, or from the hub."""
+    from_hub = isinstance(plan.settings.weights.source, HubSource) and not plan.weights.through_bucket
+    hub = plan.weights.size_bytes / (pace.hub_mb_per_second * 1e6) if from_hub and plan.weights.fill_seconds else 0.0
+    return max(plan.weights.fill_seconds, hub)
 
 
 def _download(plan: Plan) -> tuple[float, float | None]:
     """GB of weights that go through the stack's own NAT gateway once, and their USD."""
     platform = plan.settings.platform
-    if not isinstance(platform.network, NewNetwork):
+    from_hub = isinstance(plan.settings.weights.source, HubSource)
+    if not (from_hub and isinstance(platform, EksPlatform) and isinstance(platform.network, NewNetwork)):
         return 0.0, 0.0
     gb = plan.weights.size_bytes / 1e9
     reference = prices.of(platform.region).get("nat_gateway/gb")

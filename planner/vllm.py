@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planner import cache
+from planner.fabric import FabricPlan
 from planner.models import Model
 from planner.parallelism import Parallelism
 from planner.settings import Deployment
@@ -50,15 +52,10 @@ class Command:
     env: tuple[EnvVar, ...]
 
 
-def model_directory(repository: str, revision: str) -> str:
-    """Directory of a checkpoint below the weights mount: `Kimi-K2.5-4d01dfe0332d`."""
-    return f"{repository.rpartition('/')[2]}-{revision[:12]}"
-
-
-def commands(settings: Deployment, model: Model, shape: Parallelism) -> tuple[Command, Command]:
+def commands(settings: Deployment, model: Model, shape: Parallelism, fabric: FabricPlan) -> tuple[Command, Command]:
     """Leader and worker. They differ at the end: the leader serves HTTP, a worker is headless."""
     shared = _arguments(settings, model, shape)
-    environment = _environment(model)
+    environment = _environment(model, fabric)
     leader = (*shared, "--host", "0.0.0.0", "--port", str(PORT))  # noqa: S104 (inside the pod; a policy guards it)
     return Command(args=leader, env=environment), Command(args=(*shared, "--headless"), env=environment)
 
@@ -75,7 +72,7 @@ def _arguments(settings: Deployment, model: Model, shape: Parallelism) -> tuple[
             "--distributed-timeout-seconds", str(DISTRIBUTED_TIMEOUT_SECONDS),
         )  # fmt: skip
     return (
-        f"{WEIGHTS_MOUNT}/{model_directory(model.repository, settings.weights.revision)}",
+        f"{WEIGHTS_MOUNT}/{cache.model_directory(settings, model)}",
         "--served-model-name", model.repository,
         "--tensor-parallel-size", str(shape.tensor),
         "--pipeline-parallel-size", str(shape.pipeline),
@@ -97,7 +94,7 @@ def _arguments(settings: Deployment, model: Model, shape: Parallelism) -> tuple[
     )  # fmt: skip
 
 
-def _environment(model: Model) -> tuple[EnvVar, ...]:
+def _environment(model: Model, fabric: FabricPlan) -> tuple[EnvVar, ...]:
     return (
         EnvVar("VLLM_HOST_IP", field_path="status.podIP"),
         EnvVar("VLLM_ENGINE_READY_TIMEOUT_S", str(STARTUP_SECONDS)),
@@ -107,11 +104,6 @@ def _environment(model: Model) -> tuple[EnvVar, ...]:
         EnvVar("FLASHINFER_WORKSPACE_BASE", f"{CACHE_DIRECTORY}/flashinfer"),
         EnvVar("HF_HOME", f"{CACHE_DIRECTORY}/huggingface"),
         EnvVar("HF_HUB_OFFLINE", "1"),
-        # Without the fabric NCCL's start fails, instead of falling back to TCP unnoticed.
-        EnvVar("NCCL_NET", "OFI"),
-        EnvVar("NCCL_SOCKET_IFNAME", "eth0"),
-        EnvVar("GLOO_SOCKET_IFNAME", "eth0"),
-        # The pod requests no huge pages.
-        EnvVar("FI_EFA_USE_HUGE_PAGE", "0"),
+        *(EnvVar(name, value) for name, value in fabric.environment),
         *(EnvVar(name, value) for name, value in model.environment),
     )

@@ -61,6 +61,7 @@ def test_price_for_programs() -> None:
         "seconds": 300,
         "usd": 9.34,
         "gpu_nodes_paid": True,
+        "waiting_seconds": 0,
         "source": "assumed: instance start, node join, image pull",
     }
     assert "limited by the file system" in found["first_token"]["phases"][1]["source"]

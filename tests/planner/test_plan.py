@@ -14,7 +14,7 @@ from planner import ServingPlan, plan
 from planner.catalogue.kimi import KIMI_K2_5
 from planner.parallelism import Parallelism, choose, legal
 from planner.plan import restart_policy
-from planner.vllm import EnvVar, model_directory
+from planner.vllm import EnvVar
 
 Raw = dict[str, Any]
 
@@ -155,13 +155,8 @@ def test_a_count_of_zero_pauses_the_stack(raw: Raw) -> None:
     assert paused.weights.model_directory == "Kimi-K2.5-4d01dfe0332d"
 
 
-def test_the_model_directory_holds_name_and_revision() -> None:
-    assert model_directory("owner/Some-Model", "0123456789abcdef" * 2) == "Some-Model-0123456789ab"
-
-
 def test_every_node_reads_the_whole_checkpoint_through_the_file_system(raw: Raw) -> None:
     found = plan(raw, api_key_given=True).weights
-    assert found.throughput_mb_per_second == pytest.approx(2343.75)
     assert found.expected_load_seconds == pytest.approx(2 * 595.15e9 / 2343.75e6, rel=0.001)
 
 

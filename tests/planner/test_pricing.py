@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from planner import plan
-from planner.hardware import SYSTEM_TYPES
 from planner.pricing import PART_NAMES, Price, PricePart, Purchase, price
 
 
@@ -21,7 +20,23 @@ def part(whole: Price, name: str) -> PricePart:
 
 
 def test_every_part_of_the_stack_is_on_the_bill(raw: dict[str, Any]) -> None:
-    assert tuple(part.name for part in bill(raw).parts) == PART_NAMES
+    on_fsx = {part.name for part in bill(raw).parts}
+    raw["weights"] = {"kind": "nvme", "revision": raw["weights"]["revision"]}
+    on_disks = {part.name for part in bill(raw).parts}
+    assert on_fsx | on_disks == set(PART_NAMES)
+    assert on_disks - on_fsx == {"scratchThroughput"}
+
+
+def test_weights_on_the_nodes_disks_cost_the_bucket_and_the_scratch_disks(raw: dict[str, Any]) -> None:
+    raw["weights"] = {"kind": "nvme", "revision": raw["weights"]["revision"]}
+    assert part(bill(raw), "weightCache").per_hour == pytest.approx(595 * 0.023 / 730)
+    assert part(bill(raw), "scratchThroughput").per_hour == pytest.approx(2 * 375 * 0.04 / 730)
+
+
+def test_a_bucket_of_the_users_own_is_not_on_the_bill(raw: dict[str, Any]) -> None:
+    source = {"kind": "s3", "bucket": "models"}
+    raw["weights"] = {"kind": "nvme", "revision": raw["weights"]["revision"], "source": source}
+    assert not {"weightCache", "scratchThroughput"} & {part.name for part in bill(raw).parts}
 
 
 def test_the_total_is_the_sum_of_what_is_known(raw: dict[str, Any]) -> None:
@@ -84,9 +99,8 @@ def test_a_month_has_730_hours(raw: dict[str, Any]) -> None:
 def on(raw: dict[str, Any], day: str, purchase: Purchase | None = None) -> Price:
     """The bill as of a day, with the GPU nodes bought in another way if told so."""
     found = plan(raw, api_key_given=True)
-    system = SYSTEM_TYPES[found.settings.platform.system_nodes.instance_type]
     today = datetime.date.fromisoformat(day)
-    return price(found.settings, found.instance, system, purchase=purchase, today=today)
+    return price(found.settings, found.instance, purchase=purchase, today=today)
 
 
 @pytest.mark.parametrize(("day", "usd"), [("2027-03-27", 0.10), ("2027-03-28", 0.60)])

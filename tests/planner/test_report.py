@@ -60,7 +60,10 @@ def test_a_lower_bound_names_what_it_leaves_out(raw: dict[str, Any]) -> None:
 
 def test_the_outputs_say_what_the_first_token_costs(raw: dict[str, Any]) -> None:
     summary = report.summary(plan(raw, api_key_given=True))
-    assert str(summary["firstToken"]).startswith("after about 63 min and at least ")
+    ways = summary["firstToken"]
+    assert isinstance(ways, dict)
+    assert ways["after_staging"].startswith("after about 63 min and at least ")
+    assert "68 GPU-minutes paid while waiting for weights" in ways["overlap"]
     raw["gpuNodes"]["count"] = 0
     assert "firstToken" not in report.summary(plan(raw, api_key_given=True))
 

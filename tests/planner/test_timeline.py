@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from planner import plan
-from planner.timeline import FirstToken, Pace, Phase, until_first_token
+from planner.timeline import FirstToken, Pace, Phase, starts, until_first_token
+from planner.weight_settings import Start
 
 AROUND = 2.0521
 GPUS = 110.08
 
 
-def way(raw: dict[str, Any], pace: Pace | None = None) -> FirstToken:
-    found = until_first_token(plan(raw, api_key_given=True), pace)
+def way(raw: dict[str, Any], pace: Pace | None = None, start: Start | None = None) -> FirstToken:
+    found = until_first_token(plan(raw, api_key_given=True), pace, start)
     assert found is not None
     return found
 
@@ -56,23 +57,48 @@ def test_staging_is_as_fast_as_its_slowest_part(
     assert staging.source.endswith(f"limited by {limit}")
 
 
-def test_gpu_nodes_beside_the_staging_would_idle_for_as_long_as_it_outlasts_their_boot(raw: dict[str, Any]) -> None:
-    found = way(raw, Pace(boot_minutes=10))
-    idle = phase(found, "staging").seconds - 600
-    assert found.overlap_usd == pytest.approx(GPUS * idle / 3600)
-    assert way(raw, Pace(boot_minutes=60)).overlap_usd == 0
+def test_gpu_nodes_made_beside_the_staging_wait_for_as_long_as_it_outlasts_their_boot(raw: dict[str, Any]) -> None:
+    found = way(raw, Pace(boot_minutes=10), "overlap")
+    idle = phase(way(raw), "staging").seconds - 600
+    assert found.waiting_seconds == pytest.approx(idle)
+    assert found.waiting_gpu_minutes == pytest.approx(16 * idle / 60)
+    assert found.waiting_usd == pytest.approx(GPUS * idle / 3600)
+    assert way(raw, Pace(boot_minutes=60), "overlap").waiting_usd == 0
+    assert way(raw).waiting_usd == 0, "after_staging pays for no GPU before the weights are there"
+
+
+def test_the_stack_file_chooses_when_gpu_nodes_start(raw: dict[str, Any]) -> None:
+    assert way(raw).start == "after_staging"
+    raw["weights"]["start"] = "overlap"
+    found = way(raw)
+    assert (found.start, [phase.name for phase in found.phases]) == ("overlap", ["platform", "staging, boot", "load"])
+
+
+def test_both_starts_are_told_and_overlap_is_quicker_and_dearer(raw: dict[str, Any]) -> None:
+    after, overlap = starts(plan(raw, api_key_given=True))
+    assert after.seconds > overlap.seconds
+    assert after.usd < overlap.usd
+
+
+def test_disks_of_the_nodes_are_filled_from_the_bucket_while_gpus_are_paid(raw: dict[str, Any]) -> None:
+    raw["weights"] = {"kind": "nvme", "revision": raw["weights"]["revision"]}
+    found = way(raw)
+    assert [phase.name for phase in found.phases] == ["platform", "staging", "boot", "fill disks", "load"]
+    assert phase(found, "staging").source.endswith("limited by the scratch disk, written and read,")
+    assert phase(found, "fill disks").seconds == pytest.approx(595.15e9 / 2.9e9, rel=1e-3)
+    assert phase(found, "fill disks").waiting_seconds == phase(found, "fill disks").seconds
 
 
 @pytest.mark.parametrize(("minutes", "seconds"), [(10, 1153), (60, 3600)])
 def test_nodes_that_are_paid_anyway_boot_beside_the_staging(raw: dict[str, Any], minutes: int, seconds: int) -> None:
     found = plan(raw, api_key_given=True)
     reserved = replace(found, price=replace(found.price, purchase="reservation"))
-    line = until_first_token(reserved, Pace(boot_minutes=minutes))
+    line = until_first_token(reserved, Pace(boot_minutes=minutes), "overlap")
     assert line is not None
     assert [phase.name for phase in line.phases] == ["platform", "staging, boot", "load"]
     assert all(phase.gpus_paid for phase in line.phases)
     assert line.phases[1].seconds == pytest.approx(seconds, abs=1)
-    assert line.overlap_usd == 0
+    assert line.waiting_seconds == pytest.approx(max(0, 1153 - minutes * 60), abs=1)
 
 
 def test_an_existing_network_pays_no_nat_of_the_stacks_own(raw: dict[str, Any]) -> None:
@@ -89,7 +115,7 @@ def test_an_existing_network_pays_no_nat_of_the_stacks_own(raw: dict[str, Any]) 
 def test_an_unknown_gpu_price_makes_it_a_lower_bound(raw: dict[str, Any]) -> None:
     raw["platform"] |= {"region": "us-west-2", "availabilityZone": "us-west-2b"}
     found = way(raw)
-    assert found.overlap_usd is None
+    assert found.waiting_usd is None
     assert found.download_usd is None
     assert not found.complete
 

@@ -1,0 +1,42 @@
+"""What every section of the stack file is made of: its base, and the types of single values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StringConstraints
+from pydantic.alias_generators import to_camel
+
+from planner import checks
+
+
+class Section(BaseModel):
+    """Part of the stack file: camelCase keys, unknown keys refused, never changed after reading."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+def kind_or(default: str) -> Discriminator:
+    """Chooses among sections by their `kind`, and takes one that names none for `default`."""
+
+    def kind(value: object) -> str:
+        if isinstance(value, Mapping):
+            return str(value.get("kind", default))
+        return str(getattr(value, "kind", default))
+
+    return Discriminator(kind)
+
+
+ClosedCidr = Annotated[str, AfterValidator(checks.closed_cidr)]
+PinnedImage = Annotated[str, AfterValidator(checks.pinned_image)]
+GitCommit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
+Usd = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+Url = Annotated[str, AfterValidator(checks.url)]
+PrincipalArn = Annotated[str, StringConstraints(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+$")]
+BucketName = Annotated[str, AfterValidator(checks.bucket_name)]
+ObjectName = Annotated[str, AfterValidator(checks.object_name)]
+AbsolutePath = Annotated[str, AfterValidator(checks.absolute_path)]
+RelativePath = Annotated[str, AfterValidator(checks.relative_path)]
+Labels = Annotated[dict[str, str], AfterValidator(checks.labels)]
+GigabytesPerSecond = Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)]
