@@ -33,13 +33,22 @@ PAYLOADS = Path(__file__).parent.parent / "payloads"
 FILES = (
     "__init__.py",
     "cache_directory.py",
+    "check_cache.py",
+    "download.py",
     "hub_snapshot.py",
+    "model_files.py",
+    "requirements-staging-s3.txt",
     "requirements-staging.txt",
+    "s3_bucket.py",
+    "s3_source.py",
+    "s3_target.py",
     "stage_weights.py",
     "staging_progress.py",
     "staging_settings.py",
+    "verification.py",
+    "writer_lock.py",
 )
-"""What the ConfigMap holds: the program `payloads.stage_weights` and the lock file of its wheels."""
+"""What the ConfigMap holds: the programs `stage_weights` and `check_cache`, and the lock files of their wheels."""
 
 CPU = "8"
 MEMORY = "16Gi"

@@ -92,6 +92,7 @@ def pod(tmp_path: Path, hub: HubServer) -> Iterator[StagingPod]:
         "STAGE_DIRECTORY": str(pod.cache),
         "STAGE_ATTEMPTS": "1",
         "STAGE_RETRY_SECONDS": "0.01",
+        "STAGE_LOCK_SECONDS": "1",
         "STAGE_TERMINATION_LOG": str(tmp_path / "termination-log"),
         "HF_ENDPOINT": hub.url,
     }

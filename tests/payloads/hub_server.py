@@ -32,7 +32,6 @@ class HubServer:
         self.faults: dict[str, Iterator[str]] = {}
         self.refusal: tuple[int, dict[str, str]] | None = None
         self.listing_is_open = False
-        self.tree_is_broken = False
         self.hangs_in_xet = False
         self.requests: list[str] = []
         self.stalled = threading.Event()
@@ -100,10 +99,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(*self.hub.refusal)
         elif path == f"{api}/revision/{REVISION}":
             self._json({"id": REPOSITORY, "sha": REVISION, "siblings": [*map(self._sibling, self.hub.files)]})
-        elif path == f"{api}/tree/{REVISION}" and self.hub.tree_is_broken:
-            self._send(520, {})
-        elif path == f"{api}/tree/{REVISION}":
-            self._json([*map(self._tree_entry, self.hub.files)])
         else:
             self._send(404, {"X-Error-Code": "RevisionNotFound"})
 
@@ -115,22 +110,17 @@ class _Handler(BaseHTTPRequestHandler):
             entry["lfs"] = {"sha256": sha256, "size": len(content), "pointerSize": 134}
         return entry
 
-    def _tree_entry(self, path: str) -> dict[str, Any]:
-        content = self.hub.files[path]
-        blob, sha256 = _checksums(content)
-        entry: dict[str, Any] = {"type": "file", "path": path, "size": len(content), "oid": blob}
-        if path.endswith(LARGE):
-            entry["lfs"] = {"oid": sha256, "size": len(content), "pointerSize": 134}
-            if self.hub.hangs_in_xet:
-                entry["xetHash"] = sha256
-        return entry
-
     def _resolve(self, path: str, with_body: bool) -> None:
         content = self.hub.files[path]
         blob, sha256 = _checksums(content)
         headers = {"X-Repo-Commit": REVISION, "ETag": f'"{blob}"'}
         if path.endswith(LARGE):
             headers |= {"X-Linked-Size": str(len(content)), "X-Linked-ETag": f'"{sha256}"'}
+            if self.hub.hangs_in_xet:
+                headers |= {
+                    "X-Xet-Hash": sha256,
+                    "X-Xet-Refresh-Route": f"{self.hub.url}/api/models/{REPOSITORY}/xet-read-token/{REVISION}",
+                }
             content_host = self.hub.url.replace("127.0.0.1", "localhost")
             self._send(302, headers | {"Location": f"{content_host}/content/{path}"})
         else:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from payloads.hub_snapshot import remove_partial_files
+from payloads.cache_directory import remove_partial_files
 from payloads.staging_settings import ExitCode
 from tests.payloads.conftest import StagingPod
 from tests.payloads.hub_server import REPOSITORY, REVISION, HubServer
@@ -82,16 +82,6 @@ def test_what_may_pass_is_tried_again_in_the_same_pod(pod: StagingPod, hub: HubS
     assert "attempt 2 of 3 in 0.01 s" in output
     assert "attempt 3" not in output
     assert_complete(pod, hub)
-
-
-def test_client_that_is_content_with_a_part(pod: StagingPod, hub: HubServer) -> None:
-    hub.tree_is_broken = True
-    leftover = pod.cache / f".staging-{REVISION}" / "config.json"
-    leftover.parent.mkdir()
-    leftover.write_bytes(hub.files["config.json"])
-    code, output = pod.run()
-    assert code == ExitCode.NETWORK, output
-    assert "left out 4 of 5 files" in pod.termination_message
 
 
 def test_file_that_arrives_wrong_once(pod: StagingPod, hub: HubServer) -> None:
