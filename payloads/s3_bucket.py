@@ -11,10 +11,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import boto3
+from boto3.exceptions import RetriesExceededError, S3UploadFailedError
 from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
+    ConnectionError as EndpointError,
     CredentialRetrievalError,
     HTTPClientError,
     IncompleteReadError,
@@ -22,7 +24,6 @@ from botocore.exceptions import (
     NoRegionError,
     PartialCredentialsError,
 )
-from s3transfer.exceptions import RetriesExceededError
 
 from payloads.cache_directory import is_full
 from payloads.model_files import Manifest, ModelFile
@@ -42,6 +43,11 @@ _DENIED = {
 _PASSING = {408, 409, 429, 500, 502, 503, 504}
 
 Result = TypeVar("Result")
+
+
+def http_status(error: ClientError) -> int:
+    """Return the status of S3's answer; 0 when there was none."""
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
 
 
 class Bucket:
@@ -99,7 +105,7 @@ class Bucket:
             raise self.explain(error) from error
 
     def read_marker(self) -> tuple[dict[str, Any], Manifest] | None:
-        """Return the marker and the manifest in it, when it is this repository's and commit's and all objects are there.
+        """Return the marker and the manifest in it when all objects are there.
 
         Raises:
             StagingError: S3 refused, or the marker is of another repository or commit.
@@ -131,6 +137,8 @@ class Bucket:
         """Turn what boto3 raised into an exit code and a sentence that says what to do."""
         if isinstance(error, RetriesExceededError) and isinstance(error.last_exception, Exception):
             error = error.last_exception
+        if isinstance(error, S3UploadFailedError) and isinstance(error.__context__, Exception):
+            error = error.__context__  # boto3 repeats the reason as text only
         if isinstance(error, StagingError):
             return error
         if isinstance(error, ClientError):
@@ -142,13 +150,13 @@ class Bucket:
             return StagingError(ExitCode.BAD_CONFIGURATION, f"no region for {self}: set AWS_REGION")
         if is_full(error):
             return StagingError(ExitCode.NO_SPACE, str(error))
-        if isinstance(error, HTTPClientError | IncompleteReadError | ConnectionError | TimeoutError):
+        if isinstance(error, HTTPClientError | EndpointError | IncompleteReadError | ConnectionError | TimeoutError):
             return StagingError(ExitCode.NETWORK, f"could not reach {self}: {type(error).__name__}: {error}")
         return StagingError(ExitCode.UNEXPECTED, f"{self}: {type(error).__name__}: {error}")
 
     def _explain_answer(self, error: ClientError) -> StagingError:
         code = error.response.get("Error", {}).get("Code", "")
-        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        status = http_status(error)
         if code == "NoSuchBucket":
             return StagingError(ExitCode.NOT_FOUND, f"bucket {self.name} does not exist")
         if status == 404:

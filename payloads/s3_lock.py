@@ -8,11 +8,11 @@ import socket
 import uuid
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
-from payloads.s3_bucket import Bucket
+from payloads.s3_bucket import Bucket, http_status
 from payloads.staging_progress import log
-from payloads.staging_settings import Settings
+from payloads.staging_settings import ExitCode, Settings, StagingError
 from payloads.writer_lock import Unchanged, lost
 
 LOCK = ".writer"
@@ -35,48 +35,55 @@ class BucketClaim:
         """See `Claim.take`."""
         if self._put(IfNoneMatch="*"):
             return True
-        etag = self._current()
-        if etag is None or not self._unchanged.is_stale(LOCK, etag):
+        current = self._head()
+        if current is None or not self._unchanged.is_stale(LOCK, current["ETag"]):
             return False
         log(f"the writer of {self._bucket} gave no sign of life for {self._settings.lock_seconds:g} s: taken over")
-        return self._put(IfMatch=etag)
+        return self._put(IfMatch=current["ETag"])
 
     def renew(self) -> None:
         """See `Claim.renew`."""
         try:
-            if not self._put(IfMatch=self._etag):
-                raise lost(self._bucket)
-        except (BotoCoreError, ClientError) as error:
+            kept = self._put(IfMatch=self._etag)
+        except StagingError as error:
             raise OSError(str(error)) from error
+        if not kept:
+            raise lost(self._bucket)
 
     def release(self) -> None:
         """See `Claim.release`."""
-        with contextlib.suppress(BotoCoreError, ClientError):
-            if self._current() == self._etag:
-                self._bucket.client.delete_object(Bucket=self._bucket.name, Key=self._bucket.key(LOCK))
+        with contextlib.suppress(StagingError):
+            current = self._head()
+            if current is not None and current["ETag"] == self._etag:
+                self._bucket.ask(self._bucket.client.delete_object, Key=self._bucket.key(LOCK))
 
     def _put(self, **condition: str) -> bool:
-        """Write the object if the condition holds; say whether it did."""
+        """Write the object if the condition holds; say whether it is this writer's then."""
         self._beat += 1
-        body = json.dumps({"writer": self._owner, "beat": self._beat}).encode()
+        sign = {"writer": self._owner, "beat": str(self._beat)}
         try:
-            answer: dict[str, Any] = self._bucket.client.put_object(
-                Bucket=self._bucket.name, Key=self._bucket.key(LOCK), Body=body, **condition
+            answer: Any = self._bucket.client.put_object(
+                Bucket=self._bucket.name,
+                Key=self._bucket.key(LOCK),
+                Body=json.dumps(sign).encode(),  # the ETag follows the body
+                Metadata=sign,
+                **condition,
             )
-        except ClientError as error:
-            if error.response["ResponseMetadata"]["HTTPStatusCode"] in _TAKEN:
+        except Exception as error:
+            if not isinstance(error, ClientError) or http_status(error) not in _TAKEN:
+                raise self._bucket.explain(error) from error
+            # A write whose answer was lost fails when botocore repeats it, and yet it is this writer's.
+            answer = self._head()
+            if answer is None or answer["Metadata"] != sign:
                 return False
-            raise
         self._etag = answer["ETag"]
         return True
 
-    def _current(self) -> str | None:
+    def _head(self) -> dict[str, Any] | None:
         try:
-            answer: dict[str, str] = self._bucket.client.head_object(
-                Bucket=self._bucket.name, Key=self._bucket.key(LOCK)
-            )
-        except ClientError as error:
-            if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
+            answer: dict[str, Any] = self._bucket.ask(self._bucket.client.head_object, Key=self._bucket.key(LOCK))
+        except StagingError as error:
+            if error.code == ExitCode.NOT_FOUND:
                 return None
             raise
-        return answer["ETag"]
+        return answer

@@ -9,12 +9,11 @@ import itertools
 import json
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from payloads.cache_directory import remove_partial_files
 from payloads.staging_settings import ExitCode
-from tests.payloads.conftest import StagingPod
+from tests.payloads.conftest import StagingPod, wait_for
 from tests.payloads.hub_server import REPOSITORY, REVISION, HubServer
 
 
@@ -161,11 +160,3 @@ def test_after_a_stall_the_client_goes_on_without_xet(pod: StagingPod, hub: HubS
     assert code == ExitCode.COMPLETE, output
     assert "restart 2" not in output
     assert_complete(pod, hub)
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until `condition()` holds; fail after ten seconds."""
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in 10 s"
-        time.sleep(0.02)
