@@ -103,10 +103,11 @@ def measure(directory: Path) -> tuple[int, int]:
 
 
 def remove_partial_files(directory: Path) -> None:
-    """Remove what an ended download process left half written: nothing ever resumes such a file."""
-    for partial in (directory / ".cache").rglob("*.incomplete*"):
-        if partial.is_file():
-            partial.unlink()
+    """Remove what ended download workers left half written, which nothing ever resumes, and the Hub client's locks,
+    which a suspended worker of a writer that was taken over may hold.
+    """
+    for folder in ("huggingface", "s3"):
+        shutil.rmtree(directory / ".cache" / folder, ignore_errors=True)
 
 
 def publish(settings: Settings, manifest: Manifest) -> None:

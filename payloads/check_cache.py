@@ -119,7 +119,7 @@ def check_files(directory: Path) -> str:
 def _shards(directory: Path) -> list[str]:
     index = directory / INDEX
     try:
-        return sorted(set(json.loads(index.read_text())["weight_map"].values()))
+        return sorted(map(os.fspath, set(json.loads(index.read_text())["weight_map"].values())))
     except FileNotFoundError:
         if (directory / SINGLE_SHARD).exists():
             return [SINGLE_SHARD]

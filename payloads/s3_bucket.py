@@ -16,13 +16,15 @@ from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
-    ConnectionError as EndpointError,
     CredentialRetrievalError,
     HTTPClientError,
     IncompleteReadError,
     NoCredentialsError,
     NoRegionError,
     PartialCredentialsError,
+)
+from botocore.exceptions import (
+    ConnectionError as EndpointError,
 )
 
 from payloads.cache_directory import is_full

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import time
 from concurrent.futures import Future, wait
@@ -64,8 +65,9 @@ class Upload:
         restarts = 0
 
         def received(message: str | int) -> None:
+            self._moved_at = time.monotonic()
             if isinstance(message, int):
-                self._moved, self._moved_at = self._moved + message, time.monotonic()
+                self._moved += message
             else:
                 missing.pop(message)
                 (directory / message).unlink()
@@ -73,6 +75,7 @@ class Upload:
         while missing:
             self._moved, self._moved_at = 0, time.monotonic()
             files = sorted(missing.values(), key=lambda file: -file.size)
+            workers = min(PROCESSES, os.cpu_count() or 1, len(files))
             bodies = [
                 functools.partial(
                     upload,
@@ -80,10 +83,10 @@ class Upload:
                         settings=self._settings,
                         location=self._location,
                         directory=directory,
-                        sums={file: sums[file] for file in files[first::PROCESSES]},
+                        sums={file: sums[file] for file in files[first::workers]},
                     ),
                 )
-                for first in range(min(PROCESSES, len(files)))
+                for first in range(workers)
             ]
             failure = run_workers(bodies, received, self._watch, min(POLL_SECONDS, self._settings.stall_seconds / 4))
             if failure is None:

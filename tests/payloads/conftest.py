@@ -72,6 +72,7 @@ class StagingPod:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            start_new_session=True,
         )
         self.processes.append(process)
         return process

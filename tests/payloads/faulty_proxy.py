@@ -15,7 +15,7 @@ HOP_HEADERS = {"connection", "transfer-encoding", "content-length", "date", "ser
 
 class FaultyProxy:
     """`faults[method, path ending]` says what happens to the next such requests: a status in digits, `corrupt` (the
-    body's bytes), `truncate` or `stall` (in the middle of the body), or `pass`.
+    body's bytes), `truncate`, `stall` or `hold` (until `resume`; all in the middle of the body), or `pass`.
     """
 
     def __init__(self, upstream: str) -> None:
@@ -26,6 +26,8 @@ class FaultyProxy:
         """Method, path and Range header of each request."""
         self.checksummed: list[str] = []
         """Path of each request whose body came with a SHA-256 for the server to check."""
+        self.held = threading.Semaphore(0)
+        self.resume = threading.Event()
         self.stalled = threading.Event()
         self.closing = threading.Event()
         proxy = self
@@ -57,6 +59,7 @@ class FaultyProxy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.closing.set()
+        self.resume.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -109,7 +112,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command == "HEAD":
             return
-        if fault in ("stall", "truncate"):
+        if fault == "hold":
+            self.wfile.write(content[: len(content) // 2])
+            self.owner.held.release()
+            self.owner.resume.wait()
+            self.wfile.write(content[len(content) // 2 :])
+        elif fault in ("stall", "truncate"):
             self.wfile.write(content[: len(content) // 2])
             self.close_connection = True
             if fault == "stall":

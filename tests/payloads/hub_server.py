@@ -2,7 +2,7 @@
 
 Large files are answered as the Hub does for Git LFS (redirect to another host, linked size and ETag),
 small ones directly. It does NOT speak Xet: it can claim to and then hang, but nothing here shows that Xet
-transfers work. Rate limits, TLS and signed addresses are not imitated.
+transfers work. TLS and signed addresses are not imitated.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -23,17 +24,26 @@ LARGE = ".safetensors"
 
 class HubServer:
     """One repository with one commit; `faults[path]` says what happens to the next downloads of that file:
-    `stall` and `truncate` (both in the middle of the body), `corrupt`, or `short` (a whole body, too short).
+    `stall`, `truncate` and `hold` (until `resume`; all in the middle of the body), `corrupt`, or `short` (a whole
+    body, too short). `answers[beginning of a path]` are statuses and headers that go out instead.
     """
 
     def __init__(self, files: dict[str, bytes]) -> None:
         """Listen on a free port of the loopback interface."""
         self.files = files
         self.faults: dict[str, Iterator[str]] = {}
+        self.answers: dict[str, Iterator[tuple[int, dict[str, str]]]] = {}
+        self.pause_seconds = 0.0
+        """Between two tenths of a body: makes a download last."""
         self.refusal: tuple[int, dict[str, str]] | None = None
         self.listing_is_open = False
         self.hangs_in_xet = False
         self.requests: list[str] = []
+        self.times: list[float] = []
+        """When each of them came."""
+        self.ranges: list[str] = []
+        self.held = threading.Semaphore(0)
+        self.resume = threading.Event()
         self.stalled = threading.Event()
         self.closing = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
@@ -58,6 +68,7 @@ class HubServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.closing.set()
+        self.resume.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -84,6 +95,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, with_body: bool) -> None:
         path = urlsplit(self.path).path
         self.hub.requests.append(f"{self.command} {path}")
+        self.hub.times.append(time.monotonic())
+        for beginning, answers in self.hub.answers.items():
+            if path.startswith(beginning) and (answer := next(answers, None)):
+                self._send(*answer)
+                return
         api, resolve = f"/api/models/{REPOSITORY}", f"/{REPOSITORY}/resolve/{REVISION}/"
         if path.startswith(resolve) and self.hub.refusal:
             self._send(*self.hub.refusal)
@@ -137,6 +153,8 @@ class _Handler(BaseHTTPRequestHandler):
             content = bytes(byte ^ 1 for byte in content)
         elif fault == "short":
             content = content[: len(content) // 2]
+        if "Range" in self.headers:
+            self.hub.ranges.append(self.headers["Range"])
         start = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
         if start:
             headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
@@ -147,8 +165,19 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             if fault == "stall":
                 self._hang()
+        elif fault == "hold":
+            self.wfile.write(body[: len(body) // 2])
+            self.hub.held.release()
+            self.hub.resume.wait()
+            self.wfile.write(body[len(body) // 2 :])
         else:
-            self.wfile.write(body)
+            self._write(body)
+
+    def _write(self, body: bytes) -> None:
+        step = len(body) // 10 + 1 if self.hub.pause_seconds else len(body) or 1
+        for begin in range(0, len(body), step):
+            self.wfile.write(body[begin : begin + step])
+            self.hub.closing.wait(self.hub.pause_seconds)
 
     def _hang(self) -> None:
         self.hub.stalled.set()
