@@ -1,40 +1,22 @@
-"""Stage a model's weights from the Hugging Face Hub onto the weight cache: once, complete and verified.
+"""Stage a model's weights once, complete and verified: from the Hub or S3 into a directory, or from the Hub to S3.
 
-Runs in a pod as `python -m payloads.stage_weights`; one writer at a time (a Job with parallelism 1). It
-gathers the files of one commit in `<STAGE_DIRECTORY>/.staging-<revision>`, checks the size and checksum of
-every file against the Hub, renames the directory to `<STAGE_DIRECTORY>/<model_directory(repository,
-revision)>` and writes the marker `.complete` in it last. A reader that sees the marker sees the whole model.
-A run that finds the marker ends at once; a run after a killed one keeps every finished file.
+Runs in a pod as `python -m payloads.stage_weights`; `payloads.staging_settings` explains its environment variables
+and exit codes. One writer at a time: a Job with parallelism 1, or the init container of a node's one pod; a second one
+waits (`payloads.writer_lock`).
+
+A directory gets the files of one commit in `<STAGE_DIRECTORY>/.staging-<revision>`; size and checksum of every file
+are checked against the source, the directory is renamed to `<STAGE_DIRECTORY>/<model_directory(repository,
+revision)>`, and the marker `.complete` is written in it last. A reader that sees the marker sees the whole model.
+A run that finds the marker ends at once; a run after a killed one keeps every finished file. S3: `payloads.s3_target`.
 
 The marker is JSON: `repository`, `revision`, `files` (count), `bytes`, `manifest_sha256` (`Manifest.digest`).
 
-Environment variables:
-    STAGE_REPOSITORY          Hub repository, owner/name
-    STAGE_REVISION            full commit, 40 hex digits
-    STAGE_DIRECTORY           absolute path where the cache is mounted, read-write
-    STAGE_EXPECTED_BYTES      least bytes that the free-space check plans for; default: what the Hub reports
-    STAGE_STALL_SECONDS       no byte written for so long: the download is restarted; default 300
-    STAGE_ATTEMPTS            how often what may pass is tried in all; default 6
-    STAGE_RETRY_SECONDS       wait before the second attempt, doubled before each further one; default 30: six
-                              attempts span a quarter of an hour
-    STAGE_REPORT_SECONDS      time between progress reports; default 15
-    STAGE_PROGRESS_CONFIGMAP, STAGE_PROGRESS_NAMESPACE
-                              an existing ConfigMap that the pod's service account may patch; default: log
-                              only. Keys: phase (downloading, verifying, complete, failed), percent,
-                              gigabytesPerSecond, secondsLeft, message, updated
-    STAGE_TERMINATION_LOG     default /dev/termination-log
-    STAGE_SERVICE_ACCOUNT     folder with the files token and ca.crt; default: where Kubernetes mounts them
-    HF_TOKEN                  read token for gated models; never printed
-    HF_ENDPOINT, HF_XET_HIGH_PERFORMANCE and the Hub client's other variables are passed on to it; its
-                              bookkeeping (HF_HOME) goes to the temporary directory unless it is set
-
-Exit codes: `payloads.staging_settings.ExitCode`. What may pass is tried again here, not by the Job's controller: Pulumi
-sees a Job fail only by its backoff limit or deadline, and would wait for hours on one that a `podFailurePolicy` ended.
+What may pass is tried again here, not by the Job's controller: Pulumi sees a Job fail only by its backoff limit or
+deadline, and would wait for hours on one that a `podFailurePolicy` ended.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
@@ -42,15 +24,14 @@ import time
 import traceback
 from types import FrameType
 
-from payloads import cache_directory, hub_snapshot
+from payloads import cache_directory
 from payloads.cache_directory import GIB
-from payloads.hub_snapshot import Manifest
-from payloads.staging_progress import ProgressBoard, log, write_termination_message
+from payloads.download import Fetcher, Source
+from payloads.hub_snapshot import Hub
+from payloads.model_files import Manifest
+from payloads.staging_progress import ProgressBoard, log, without_token, write_termination_message
 from payloads.staging_settings import ExitCode, Settings, StagingError
-
-DOWNLOAD_RESTARTS = 3
-VERIFY_ROUNDS = 2
-"""A file that is wrong once is fetched again; wrong twice, it is the source that is wrong."""
+from payloads.writer_lock import DirectoryClaim, sole_writer
 
 
 def main() -> int:
@@ -65,12 +46,12 @@ def main() -> int:
     except StagingError as error:
         code, verdict = error.code, str(error)
     except Exception as error:
-        log(_without_token(traceback.format_exc()))
+        log(without_token(traceback.format_exc()))
         code, verdict = ExitCode.UNEXPECTED, f"{type(error).__name__}: {error}"
     if code:
         advice = "this will not heal by itself" if code.final else "run again to go on where it stopped"
         verdict = f"weight staging failed ({code.name.lower()}, {advice}): {verdict}"
-    verdict = _without_token(verdict)
+    verdict = without_token(verdict)
     if board is not None:
         board.post(phase="failed" if code else "complete", message=verdict)
     write_termination_message(verdict)
@@ -88,115 +69,74 @@ def stage_patiently(settings: Settings, board: ProgressBoard) -> str:
         try:
             return stage(settings, board)
         except (StagingError, OSError) as failure:
-            if isinstance(failure, StagingError) and failure.code.final:
-                raise
-            wait = settings.retry_seconds * 2 ** (attempt - 1)
-            log(_without_token(f"{failure}; attempt {attempt + 1} of {settings.attempts} in {wait:g} s"))
+            asked = 0.0
+            if isinstance(failure, StagingError):
+                if failure.code.final:
+                    raise
+                asked = failure.retry_after
+            wait = max(settings.retry_seconds * 2 ** (attempt - 1), asked)
+            log(without_token(f"{failure}; attempt {attempt + 1} of {settings.attempts} in {wait:g} s"))
             time.sleep(wait)
     return stage(settings, board)
 
 
 def stage(settings: Settings, board: ProgressBoard) -> str:
-    """Bring the model to its final directory unless it is there, and return a sentence about it.
+    """Bring the model to its target unless it is there, and return a sentence about it.
 
     Raises:
         StagingError: with the exit code and the reason.
     """
+    if settings.target:
+        from payloads.s3_target import stage_to_s3  # boto3 is there only where S3 is used
+
+        return stage_to_s3(settings, settings.target, Hub(), board)
+    if already := _already_staged(settings):
+        return already
+    with sole_writer(DirectoryClaim(settings), settings, board, settings.directory):
+        return _already_staged(settings) or _stage_to_directory(settings, board)
+
+
+def _already_staged(settings: Settings) -> str | None:
+    marker = cache_directory.read_marker(settings)
+    if marker is None:
+        return None
+    return f"already staged: {marker['files']} files, {marker['bytes'] / GIB:.1f} GiB in {settings.final_directory}"
+
+
+def _stage_to_directory(settings: Settings, board: ProgressBoard) -> str:
     started = time.monotonic()
-    if marker := cache_directory.read_marker(settings):
-        return f"already staged: {marker['files']} files, {marker['bytes'] / GIB:.1f} GiB in {settings.final_directory}"
     cache_directory.open_temporary_directory(settings)
-    os.environ.setdefault("HF_HOME", str(settings.temporary_directory / ".cache" / "home"))
-    hub_snapshot.remove_partial_files(settings.temporary_directory)
-    manifest = hub_snapshot.list_files(settings)
-    cache_directory.require_space(settings, manifest)
+    temporary = settings.temporary_directory
+    os.environ.setdefault("HF_HOME", str(temporary / ".cache" / "home"))
+    cache_directory.remove_partial_files(temporary)
+    source = _source(settings)
+    manifest = source.list_files(settings)
+    wanted = max(manifest.bytes, settings.expected_bytes)
+    cache_directory.require_space(settings, temporary, wanted)
     log(f"staging {len(manifest.files)} files, {manifest.bytes / GIB:.1f} GiB to {settings.final_directory}")
-    download_and_verify(settings, manifest, board)
-    cache_directory.publish(settings, manifest)
-    seconds = time.monotonic() - started
+    try:
+        Fetcher(settings, source, board, temporary).fetch(manifest.files)
+        cache_directory.publish(settings, manifest)
+    except (StagingError, OSError) as error:
+        if cache_directory.is_full(error) or (isinstance(error, StagingError) and error.code == ExitCode.NO_SPACE):
+            raise cache_directory.became_full(settings, wanted, error) from error
+        raise
+    return _summary(manifest, time.monotonic() - started)
+
+
+def _source(settings: Settings) -> Source:
+    if settings.source is None:
+        return Hub()
+    from payloads.s3_source import S3Source  # boto3 is there only where S3 is used
+
+    return S3Source(settings.source)
+
+
+def _summary(manifest: Manifest, seconds: float) -> str:
     return (
         f"staged {len(manifest.files)} files, {manifest.bytes / GIB:.1f} GiB in {seconds:.0f} s, "
         f"{manifest.bytes / 1e9 / seconds:.2f} GB/s"
     )
-
-
-def download_and_verify(settings: Settings, manifest: Manifest, board: ProgressBoard) -> None:
-    """Fetch what is missing and check every file; bad files are removed and fetched once more."""
-    suspects = list(manifest.files)
-    for _ in range(VERIFY_ROUNDS):
-        download(settings, manifest, board)
-        board.begin("verifying", total=sum(file.size for file in suspects), done=0)
-        problems = cache_directory.verify(settings.temporary_directory, suspects, board.update)
-        if not problems:
-            return
-        for file, problem in problems.items():
-            log(f"{file.path}: {problem}")
-            (settings.temporary_directory / file.path).unlink(missing_ok=True)
-        suspects = list(problems)
-    file, problem = next(iter(problems.items()))
-    raise StagingError(
-        ExitCode.CHECKSUM_MISMATCH,
-        f"{len(problems)} files differ from what the Hub promised, also when fetched again; first "
-        f"{file.path}: {problem}. Something between the Hub and this pod (a mirror, a proxy) changes content",
-    )
-
-
-def download(settings: Settings, manifest: Manifest, board: ProgressBoard) -> None:
-    """Run the download process; start it again after a stall or an error that may pass.
-
-    After a stall it goes on without Xet, whose transfers are known to hang near the end of large downloads
-    (huggingface/xet-core#883, hf-xet 1.5.1); after a network error Xet stays.
-    """
-    use_xet, restarts = True, 0
-    while failure := _download_once(settings, manifest, board, use_xet):
-        if failure.code.final or restarts == DOWNLOAD_RESTARTS:
-            raise failure
-        restarts += 1
-        use_xet = use_xet and failure.code == ExitCode.NETWORK
-        log(_without_token(f"{failure}; restart {restarts} of {DOWNLOAD_RESTARTS}"))
-
-
-def _download_once(settings: Settings, manifest: Manifest, board: ProgressBoard, use_xet: bool) -> StagingError | None:
-    """Download in a process of its own, since only a process can be ended when a transfer hangs."""
-    temporary = settings.temporary_directory
-    hub_snapshot.remove_partial_files(temporary)
-    seen = cache_directory.measure(temporary)
-    seen_at = time.monotonic()
-    board.begin("downloading", total=manifest.bytes, done=seen[0])
-    context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=hub_snapshot.download, args=(settings, manifest, use_xet, sender), daemon=True)
-    child.start()
-    sender.close()  # so that the child's death ends the wait below
-    try:
-        while not receiver.poll(min(cache_directory.POLL_SECONDS, settings.stall_seconds / 4)):
-            now = cache_directory.measure(temporary)
-            if now != seen:
-                seen, seen_at = now, time.monotonic()
-            elif time.monotonic() - seen_at > settings.stall_seconds:
-                return StagingError(
-                    ExitCode.STALLED,
-                    f"the download stalled: no byte for {settings.stall_seconds:g} s at "
-                    f"{seen[0] / GIB:.1f} of {manifest.bytes / GIB:.1f} GiB",
-                )
-            board.update(now[0])
-        outcome = receiver.recv()
-    except EOFError:
-        child.join()
-        return StagingError(
-            ExitCode.UNEXPECTED,
-            f"the download process died with status {child.exitcode} (-9: out of memory?)",
-        )
-    finally:
-        child.kill()
-        child.join()
-        receiver.close()
-    return StagingError(*outcome) if outcome else None
-
-
-def _without_token(text: str) -> str:
-    token = os.environ.get("HF_TOKEN")
-    return text.replace(token, "***") if token else text
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

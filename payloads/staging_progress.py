@@ -24,6 +24,12 @@ def log(line: str) -> None:
     print(line, flush=True)
 
 
+def without_token(text: str) -> str:
+    """Hide the Hub token, which an error message may repeat."""
+    token = os.environ.get("HF_TOKEN")
+    return text.replace(token, "***") if token else text
+
+
 def write_termination_message(verdict: str) -> None:
     """Leave the verdict where `kubectl describe` and the Kubernetes provider show it."""
     path = Path(os.environ.get("STAGE_TERMINATION_LOG") or "/dev/termination-log")
@@ -40,16 +46,22 @@ class ProgressBoard:
         """Nothing is reported until `begin`."""
         self._settings = settings
         self._complained = False
+        self._whole = self._before = 0
         self.begin("starting", total=0, done=0)
+
+    def is_part(self, *, whole: int, before: int) -> None:
+        """The phases that follow are about a part of `whole` bytes, of which `before` went before that part."""
+        self._whole, self._before = whole, before
 
     def begin(self, phase: str, *, total: int, done: int) -> None:
         """Start a phase of `total` bytes, of which `done` are there already."""
-        self._phase, self._total = phase, total
-        self._reported_at, self._reported_bytes = time.monotonic(), done
+        self._phase, self._total = phase, self._whole or total
+        self._reported_at, self._reported_bytes = time.monotonic(), self._before + done
 
     def update(self, done: int) -> None:
         """Report when the last report is old enough."""
         now = time.monotonic()
+        done += self._before
         elapsed = now - self._reported_at
         if elapsed < self._settings.report_seconds:
             return

@@ -2,7 +2,7 @@
 
 Large files are answered as the Hub does for Git LFS (redirect to another host, linked size and ETag),
 small ones directly. It does NOT speak Xet: it can claim to and then hang, but nothing here shows that Xet
-transfers work. Rate limits, TLS and signed addresses are not imitated.
+transfers work. TLS and signed addresses are not imitated.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -23,18 +24,26 @@ LARGE = ".safetensors"
 
 class HubServer:
     """One repository with one commit; `faults[path]` says what happens to the next downloads of that file:
-    `stall` and `truncate` (both in the middle of the body), `corrupt`, or `short` (a whole body, too short).
+    `stall`, `truncate` and `hold` (until `resume`; all in the middle of the body), `corrupt`, or `short` (a whole
+    body, too short). `answers[beginning of a path]` are statuses and headers that go out instead.
     """
 
     def __init__(self, files: dict[str, bytes]) -> None:
         """Listen on a free port of the loopback interface."""
         self.files = files
         self.faults: dict[str, Iterator[str]] = {}
+        self.answers: dict[str, Iterator[tuple[int, dict[str, str]]]] = {}
+        self.pause_seconds = 0.0
+        """Between two tenths of a body: makes a download last."""
         self.refusal: tuple[int, dict[str, str]] | None = None
         self.listing_is_open = False
-        self.tree_is_broken = False
         self.hangs_in_xet = False
         self.requests: list[str] = []
+        self.times: list[float] = []
+        """When each of them came."""
+        self.ranges: list[str] = []
+        self.held = threading.Semaphore(0)
+        self.resume = threading.Event()
         self.stalled = threading.Event()
         self.closing = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
@@ -59,6 +68,7 @@ class HubServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.closing.set()
+        self.resume.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -85,6 +95,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, with_body: bool) -> None:
         path = urlsplit(self.path).path
         self.hub.requests.append(f"{self.command} {path}")
+        self.hub.times.append(time.monotonic())
+        for beginning, answers in self.hub.answers.items():
+            if path.startswith(beginning) and (answer := next(answers, None)):
+                self._send(*answer)
+                return
         api, resolve = f"/api/models/{REPOSITORY}", f"/{REPOSITORY}/resolve/{REVISION}/"
         if path.startswith(resolve) and self.hub.refusal:
             self._send(*self.hub.refusal)
@@ -100,10 +115,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(*self.hub.refusal)
         elif path == f"{api}/revision/{REVISION}":
             self._json({"id": REPOSITORY, "sha": REVISION, "siblings": [*map(self._sibling, self.hub.files)]})
-        elif path == f"{api}/tree/{REVISION}" and self.hub.tree_is_broken:
-            self._send(520, {})
-        elif path == f"{api}/tree/{REVISION}":
-            self._json([*map(self._tree_entry, self.hub.files)])
         else:
             self._send(404, {"X-Error-Code": "RevisionNotFound"})
 
@@ -115,22 +126,17 @@ class _Handler(BaseHTTPRequestHandler):
             entry["lfs"] = {"sha256": sha256, "size": len(content), "pointerSize": 134}
         return entry
 
-    def _tree_entry(self, path: str) -> dict[str, Any]:
-        content = self.hub.files[path]
-        blob, sha256 = _checksums(content)
-        entry: dict[str, Any] = {"type": "file", "path": path, "size": len(content), "oid": blob}
-        if path.endswith(LARGE):
-            entry["lfs"] = {"oid": sha256, "size": len(content), "pointerSize": 134}
-            if self.hub.hangs_in_xet:
-                entry["xetHash"] = sha256
-        return entry
-
     def _resolve(self, path: str, with_body: bool) -> None:
         content = self.hub.files[path]
         blob, sha256 = _checksums(content)
         headers = {"X-Repo-Commit": REVISION, "ETag": f'"{blob}"'}
         if path.endswith(LARGE):
             headers |= {"X-Linked-Size": str(len(content)), "X-Linked-ETag": f'"{sha256}"'}
+            if self.hub.hangs_in_xet:
+                headers |= {
+                    "X-Xet-Hash": sha256,
+                    "X-Xet-Refresh-Route": f"{self.hub.url}/api/models/{REPOSITORY}/xet-read-token/{REVISION}",
+                }
             content_host = self.hub.url.replace("127.0.0.1", "localhost")
             self._send(302, headers | {"Location": f"{content_host}/content/{path}"})
         else:
@@ -147,6 +153,8 @@ class _Handler(BaseHTTPRequestHandler):
             content = bytes(byte ^ 1 for byte in content)
         elif fault == "short":
             content = content[: len(content) // 2]
+        if "Range" in self.headers:
+            self.hub.ranges.append(self.headers["Range"])
         start = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
         if start:
             headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
@@ -157,8 +165,19 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             if fault == "stall":
                 self._hang()
+        elif fault == "hold":
+            self.wfile.write(body[: len(body) // 2])
+            self.hub.held.release()
+            self.hub.resume.wait()
+            self.wfile.write(body[len(body) // 2 :])
         else:
-            self.wfile.write(body)
+            self._write(body)
+
+    def _write(self, body: bytes) -> None:
+        step = len(body) // 10 + 1 if self.hub.pause_seconds else len(body) or 1
+        for begin in range(0, len(body), step):
+            self.wfile.write(body[begin : begin + step])
+            self.hub.closing.wait(self.hub.pause_seconds)
 
     def _hang(self) -> None:
         self.hub.stalled.set()

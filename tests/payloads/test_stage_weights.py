@@ -9,12 +9,11 @@ import itertools
 import json
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
-from payloads.hub_snapshot import remove_partial_files
+from payloads.cache_directory import remove_partial_files
 from payloads.staging_settings import ExitCode
-from tests.payloads.conftest import StagingPod
+from tests.payloads.conftest import StagingPod, wait_for
 from tests.payloads.hub_server import REPOSITORY, REVISION, HubServer
 
 
@@ -82,16 +81,6 @@ def test_what_may_pass_is_tried_again_in_the_same_pod(pod: StagingPod, hub: HubS
     assert "attempt 2 of 3 in 0.01 s" in output
     assert "attempt 3" not in output
     assert_complete(pod, hub)
-
-
-def test_client_that_is_content_with_a_part(pod: StagingPod, hub: HubServer) -> None:
-    hub.tree_is_broken = True
-    leftover = pod.cache / f".staging-{REVISION}" / "config.json"
-    leftover.parent.mkdir()
-    leftover.write_bytes(hub.files["config.json"])
-    code, output = pod.run()
-    assert code == ExitCode.NETWORK, output
-    assert "left out 4 of 5 files" in pod.termination_message
 
 
 def test_file_that_arrives_wrong_once(pod: StagingPod, hub: HubServer) -> None:
@@ -171,11 +160,3 @@ def test_after_a_stall_the_client_goes_on_without_xet(pod: StagingPod, hub: HubS
     assert code == ExitCode.COMPLETE, output
     assert "restart 2" not in output
     assert_complete(pod, hub)
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until `condition()` holds; fail after ten seconds."""
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in 10 s"
-        time.sleep(0.02)
