@@ -1,6 +1,6 @@
 """The disks of the GPU nodes as a weight cache: a DaemonSet that fills each node's own, a replaced node's too.
 
-Owns the DaemonSet, its service account with access to the bucket, and the secrets of the source where there is no bucket
+Owns the DaemonSet, its service account with access to the bucket, and the secrets of a source that is no bucket
 of the stack's own. It asks for no GPU, so that it runs beside the gang. The program is `payloads/stage_weights.py`.
 """
 

@@ -18,7 +18,7 @@ from planner.plan import Plan
 from planner.weight_settings import ClaimWeights, FsxWeights, S3Source
 
 Volume = dict[str, Any]
-"""The source of a pod's volume, in Kubernetes' spelling: `{"persistentVolumeClaim": {...}}` or `{"hostPath": {...}}`."""
+"""A pod's volume but its name, in Kubernetes' spelling: `{"hostPath": {...}}`, `{"persistentVolumeClaim": {...}}`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
