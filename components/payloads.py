@@ -34,7 +34,9 @@ def sources(program: str, *others: str) -> dict[str, str]:
 
 def digest(files: Mapping[str, str]) -> str:
     """Changes with any of the files."""
-    return hashlib.sha256("\0".join(f"{name}\0{text}" for name, text in files.items()).encode()).hexdigest()[:12]
+    return hashlib.sha256("\0".join(f"{name}\0{text}" for name, text in sorted(files.items())).encode()).hexdigest()[
+        :12
+    ]
 
 
 def config_map(name: str, files: Mapping[str, str], named: str, namespace: Input[str], parent: Resource) -> ConfigMap:
@@ -42,7 +44,7 @@ def config_map(name: str, files: Mapping[str, str], named: str, namespace: Input
     return ConfigMap(
         name,
         metadata={"name": named, "namespace": namespace},
-        data=dict(files),
+        data=dict(files) or None,
         opts=ResourceOptions(parent=parent),
     )
 

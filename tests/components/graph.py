@@ -33,11 +33,13 @@ COMPUTED: dict[str, dict[str, Any]] = {
     "aws:ec2/launchTemplate:LaunchTemplate": {"latestVersion": 1},
     "aws:fsx/lustreFileSystem:LustreFileSystem": {"dnsName": "fs.example", "mountName": "abcdef"},
 }
+NOTHING_RETAINED: dict[str, Any] = {"resourceTagMappingLists": [], "id": "none"}
 ACCOUNT = "arn:aws:sts::000000000000:assumed-role/deployer/laptop"
 DEPLOYER = "arn:aws:iam::000000000000:role/deployer"
 CALLS: dict[str, dict[str, Any]] = {
     "aws:index/getCallerIdentity:getCallerIdentity": {"arn": ACCOUNT, "accountId": "000000000000"},
     "aws:iam/getSessionContext:getSessionContext": {"issuerArn": DEPLOYER},
+    "aws:resourcegroupstaggingapi/getResources:getResources": NOTHING_RETAINED,
     "aws:index/getAvailabilityZones:getAvailabilityZones": {"names": ["us-east-1b", "us-east-1a", "us-east-1c"]},
 }
 
@@ -61,6 +63,7 @@ class Registration:
     timeouts: Mapping[str, str]
     protect: bool
     retain_on_delete: bool
+    imported: str
     secret_inputs: frozenset[str]
 
 
@@ -201,6 +204,7 @@ def _registration(urn: str, request: Any) -> Registration:
         },
         protect=request.protect,
         retain_on_delete=request.retainOnDelete,
+        imported=request.importId,
         secret_inputs=frozenset(key for key, value in given.items() if rpc.is_rpc_secret(value)),
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from components.charts import with_image
-from components.device_plugins import nvidia_values
 from tests.components.graph import Graph, record
 
 NVIDIA = "device-plugins-nvidia-device-plugin"
@@ -29,8 +28,9 @@ def test_plugins_come_after_the_nodes_that_they_run_on(graph: Graph) -> None:
 
 
 def test_feature_discovery_stays_off(graph: Graph) -> None:
-    assert graph.one(NVIDIA).inputs["values"]["gfd"] == {"enabled": False}
-    assert "nfd" not in nvidia_values(), "it comes with gfd alone"
+    values = graph.one(NVIDIA).inputs["values"]
+    assert values["gfd"] == {"enabled": False}
+    assert "nfd" not in values, "it comes with gfd alone"
 
 
 def test_a_mirror_replaces_chart_repository_and_image() -> None:

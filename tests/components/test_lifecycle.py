@@ -60,4 +60,4 @@ def test_shared_memory_and_caches_lie_where_vllm_looks_for_them(graph: Graph, ro
     assert shared == {"medium": "Memory", "sizeLimit": "64Gi"}
     cached = [entry["value"] for entry in container(graph, role)["env"] if entry["name"].endswith("CACHE_ROOT")]
     assert cached
-    assert all(path.startswith(f"{mounts['cache']}/") for path in cached)
+    assert all(path.startswith(f"{mounts['compiled']}/") for path in cached)

@@ -10,7 +10,6 @@ import jsonschema
 import kubernetes_validate
 import pytest
 
-from components.device_plugins import efa_values, nvidia_values
 from tests.components.graph import Graph, record
 from tests.components.schemas import validate
 
@@ -56,7 +55,7 @@ def walk(node: Any) -> Iterator[dict[str, Any]]:
 
 def test_every_object_is_valid_against_its_schema(graph: Graph) -> None:
     made = manifests(graph)
-    assert len(made) == 13
+    assert len(made) == 14
     for manifest in made:
         validate(manifest)
 
@@ -145,9 +144,10 @@ def test_a_named_port_of_the_service_exists_on_the_leader(graph: Graph) -> None:
 
 def test_what_runs_on_gpu_nodes_tolerates_their_taint(graph: Graph) -> None:
     taint = graph.one("gpu-nodes-group").inputs["taints"][0]
-    for values in (nvidia_values(), efa_values()):
+    for name in ("nvidia-device-plugin", "aws-efa-k8s-device-plugin"):
+        values = graph.one(f"device-plugins-{name}").inputs["values"]
         assert {"key": taint["key"], "operator": "Exists", "effect": "NoSchedule"} in values["tolerations"]
 
 
-def test_the_nvidia_plugin_leaves_efa_devices_to_their_own() -> None:
-    assert nvidia_values()["mofedEnabled"] is False
+def test_the_nvidia_plugin_leaves_efa_devices_to_their_own(graph: Graph) -> None:
+    assert graph.one("device-plugins-nvidia-device-plugin").inputs["values"]["mofedEnabled"] is False

@@ -7,7 +7,12 @@ import pytest
 
 from tests.components.graph import Graph, record
 
-PLANTED = {"apiKey": "planted-api-key-4711", "huggingFaceToken": "hf_planted4712"}
+PLANTED = {
+    "apiKey": "planted-api-key-4711",
+    "huggingFaceToken": "hf_planted4712",
+    "s3AccessKeyId": "AKIAPLANTED4713",
+    "s3SecretAccessKey": "planted-secret-4714",
+}
 
 
 def test_planted_secrets_are_in_secret_objects_alone() -> None:
@@ -22,7 +27,7 @@ def test_planted_secrets_reach_their_secret_objects() -> None:
     graph = record(secrets=PLANTED)
     found = {secret.name: str(secret.inputs["stringData"]) for secret in graph.all("Secret")}
     assert PLANTED["apiKey"] in found["serving-api-key"]
-    assert PLANTED["huggingFaceToken"] in found["staging-hub-token"]
+    assert PLANTED["huggingFaceToken"] in found["staging-secrets"]
 
 
 @pytest.mark.parametrize("blank", ["", "   "])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -157,12 +160,41 @@ def test_pods_go_to_gpu_nodes_by_instance_type(graph: Graph, role: str) -> None:
 def test_weights_are_read_only_and_complete_before_vllm_starts(graph: Graph, role: str) -> None:
     spec = template(graph, role)
     volume = next(volume for volume in spec["volumes"] if volume["name"] == "weights")
-    assert volume["persistentVolumeClaim"] == {"claimName": "weights-claim-0123abc", "readOnly": True}
+    assert volume["persistentVolumeClaim"] == {"claimName": "weights-claim-0123abc"}
     for made in (*spec["initContainers"], *spec["containers"]):
         mount = next(mount for mount in made["volumeMounts"] if mount["name"] == "weights")
         assert mount["readOnly"] is True
-    model = container(graph, role)["args"][0]
-    assert f"{model}/.complete" in spec["initContainers"][0]["command"][-1]
+    check = spec["initContainers"][0]
+    told = {entry["name"]: entry["value"] for entry in check["env"]}
+    assert check["command"] == ["python3", "-m", "payloads.check_cache"]
+    assert told["STAGE_MODEL_DIRECTORY"] == container(graph, role)["args"][0]
+    assert told["STAGE_REVISION"] == "4d01dfe0332d63057c186e0b262165819efb6611"
+    assert told["STAGE_REPOSITORY"] == "moonshotai/Kimi-K2.5"
+
+
+def test_the_check_of_the_weights_has_every_module_it_imports(graph: Graph, tmp_path: Path) -> None:
+    folder = tmp_path / "payloads"
+    folder.mkdir()
+    for name, text in graph.one("serving-payload").inputs["data"].items():
+        (folder / name).write_text(text)
+    environment = {"PYTHONPATH": str(tmp_path), "STAGE_TERMINATION_LOG": str(tmp_path / "log")}
+    done = subprocess.run(
+        [sys.executable, "-m", "payloads.check_cache"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 10, done.stderr
+    assert "STAGE_MODEL_DIRECTORY" in (tmp_path / "log").read_text()
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_what_is_compiled_is_kept_apart_for_each_node(graph: Graph, role: str) -> None:
+    mount = next(mount for mount in container(graph, role)["volumeMounts"] if mount["name"] == "compiled")
+    assert mount["subPathExpr"] == "compiled/$(LWS_WORKER_INDEX)"
+    assert not mount.get("readOnly")
 
 
 def test_the_client_service_has_a_name_of_its_own_and_selects_the_leader(graph: Graph) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
-from components import weight_staging
-from payloads.staging_settings import model_directory
-from planner import vllm
+from components import payloads
+from payloads.staging_settings import ExitCode, model_directory
 from tests.components.graph import Graph, record
+from tests.components.manifests import container
 
 REVISION = "4d01dfe0332d63057c186e0b262165819efb6611"
 
@@ -119,32 +122,33 @@ def test_the_job_gives_up_before_pulumi_stops_waiting(graph: Graph) -> None:
     assert graph.one("staging-job").inputs["spec"]["activeDeadlineSeconds"] < 4 * 3600
 
 
-def test_the_payload_holds_every_module_that_it_imports() -> None:
-    listed = {file for file in weight_staging.FILES if file.endswith(".py")}
-    folder = weight_staging.PAYLOADS
-    imported = {
-        f"{name}.py"
-        for file in listed
-        for name in (path.stem for path in folder.glob("*.py"))
-        if f"payloads.{name}" in (folder / file).read_text() or f"import {name}" in (folder / file).read_text()
-    }
-    assert imported <= listed
-
-
-def test_the_payload_fits_into_a_config_map(graph: Graph) -> None:
+def test_the_payload_runs_from_its_config_map(graph: Graph, tmp_path: Path) -> None:
     data = graph.one("staging-payload").inputs["data"]
-    assert set(data) == set(weight_staging.FILES)
     assert sum(len(text.encode()) for text in data.values()) < 900 * 1024
+    folder = tmp_path / "payloads"
+    folder.mkdir()
+    for name, text in data.items():
+        (folder / name).write_text(text)
+    environment = {"PYTHONPATH": str(tmp_path), "STAGE_TERMINATION_LOG": str(tmp_path / "log")}
+    command = [sys.executable, "-m", "payloads.stage_weights"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == ExitCode.BAD_CONFIGURATION, done.stderr
+    assert "STAGE_REPOSITORY" in (tmp_path / "log").read_text()
 
 
-def test_a_changed_payload_runs_again(graph: Graph, tmp_path: Path, monkeypatch: Any) -> None:
+def test_every_wheel_that_is_installed_is_locked_in_the_payload(graph: Graph) -> None:
+    command = pod(graph)["containers"][0]["command"][-1]
+    locks = re.findall(r"-r /payload/payloads/(\S+)", command)
+    assert locks
+    assert set(locks) <= set(graph.one("staging-payload").inputs["data"])
+
+
+def test_a_changed_payload_runs_again(graph: Graph) -> None:
     template = graph.one("staging-job").inputs["spec"]["template"]
-    assert template["metadata"]["annotations"]["vllm-multinode/payload"] == weight_staging.payload_digest()
-    for file in weight_staging.FILES:
-        (tmp_path / file).write_text((weight_staging.PAYLOADS / file).read_text() + "#")
-    before = weight_staging.payload_digest()
-    monkeypatch.setattr(weight_staging, "PAYLOADS", tmp_path)
-    assert weight_staging.payload_digest() != before
+    files = graph.one("staging-payload").inputs["data"]
+    assert template["metadata"]["annotations"]["vllm-multinode/payload"] == payloads.digest(files)
+    changed = {**files, "stage_weights.py": files["stage_weights.py"] + "#"}
+    assert payloads.digest(changed) != payloads.digest(files)
 
 
 def test_staging_may_patch_one_config_map_and_nothing_else(graph: Graph) -> None:
@@ -167,7 +171,7 @@ def test_progress_is_the_jobs_own_to_write(graph: Graph) -> None:
 def test_the_revision_is_pinned_and_serving_reads_the_directory_that_staging_writes(graph: Graph) -> None:
     assert environment(graph)["STAGE_REVISION"]["value"] == REVISION
     repository = environment(graph)["STAGE_REPOSITORY"]["value"]
-    assert model_directory(repository, REVISION) == vllm.model_directory(repository, REVISION)
+    assert container(graph, "leaderTemplate")["args"][0] == f"/weights/{model_directory(repository, REVISION)}"
 
 
 def test_without_a_hub_token_there_is_no_secret_for_it(graph: Graph) -> None:
@@ -178,9 +182,9 @@ def test_without_a_hub_token_there_is_no_secret_for_it(graph: Graph) -> None:
 def test_the_hub_token_reaches_the_staging_pod_alone() -> None:
     graph = record(secrets={"apiKey": "a-test-key", "huggingFaceToken": "hf_planted"})
     reference = environment(graph)["HF_TOKEN"]["valueFrom"]["secretKeyRef"]
-    assert reference == {"name": "kimi-k25-staging-hub-token", "key": "token"}
+    assert reference == {"name": "kimi-k25-staging-secrets", "key": "HF_TOKEN"}
     gang = graph.one("serving-gang", "LeaderWorkerSet")
-    assert "hub-token" not in str(gang.inputs)
+    assert "staging-secrets" not in str(gang.inputs)
 
 
 def test_a_package_index_and_a_hub_endpoint_of_ones_own_are_used() -> None:
