@@ -50,6 +50,11 @@ class S3Server:
             for entry in listing
         }
 
+    def empty(self) -> None:
+        """Delete every object."""
+        for entry in self.client.list_objects_v2(Bucket=BUCKET).get("Contents", ()):
+            self.client.delete_object(Bucket=BUCKET, Key=entry["Key"])
+
     def reset(self) -> None:
         """Forget everything, and make the bucket anew."""
         request = urllib.request.Request(f"{self.url}/moto-api/reset", method="POST")  # noqa: S310  http on loopback
