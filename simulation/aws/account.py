@@ -122,7 +122,8 @@ class Account:
             return kind.outputs[path](facts)
 
         state = states.build(kind, row.inputs, old, value_of)
-        return states.add_common(kind, state, self.region, self.default_tags) | {"id": row.id}
+        tags = {} if row.owner else self.default_tags  # the provider tags what it makes itself, AWS makes the rest
+        return states.add_common(kind, state, self.region, tags) | {"id": row.id}
 
     def _owned(self, kind: ResourceType, owner: Row, view: View) -> list[Row]:
         rows = []
