@@ -28,6 +28,7 @@ up: $(STAMP) ## stand the stack up on simulated AWS and a real local control pla
 
 destroy: $(STAMP) ## take the simulated stack down again
 	@$(RUN) run --cluster -- pulumi destroy --yes --skip-preview
+	@$(RUN) retained
 
 state: $(STAMP) ## print the exported state of the simulated stack
 	@$(RUN) run -- pulumi stack export

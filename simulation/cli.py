@@ -11,7 +11,9 @@ import shlex
 import sys
 from pathlib import Path
 
-from simulation import environment, paths
+from simulation import environment, paths, retained
+from simulation.aws import objects
+from simulation.aws.errors import SimulationError
 from simulation.tools.errors import SetupError
 
 
@@ -20,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     try:
         return _dispatch(chosen)
-    except SetupError as error:
+    except (SetupError, SimulationError) as error:
         _say(f"error: {error}")
         return 1
 
@@ -34,17 +36,27 @@ def _parser() -> argparse.ArgumentParser:
         "run": "prepare, then run a command in the environment: run -- pulumi preview",
         "env": "print the environment for a shell: source <(python -m simulation env)",
         "shell": "prepare, then open a shell in the environment",
+        "retained": "list what the simulated account holds and no stack's state knows",
+        "objects": "say how many objects a simulated bucket holds",
     }
     made = {name: commands.add_parser(name, help=text, description=text) for name, text in helps.items()}
     for name in ("tools", "prepare", "run", "shell"):
         made[name].add_argument("--cluster", action="store_true", help="also the local control plane's programs")
     made["run"].add_argument("words", nargs="+", metavar="CMD", help="the command and its arguments, after --")
+    made["objects"].add_argument("bucket")
+    made["objects"].add_argument("count", type=int)
     return parser
 
 
 def _dispatch(chosen: argparse.Namespace) -> int:
     if chosen.command == "env":
         _print_exports()
+        return 0
+    if chosen.command == "retained":
+        _print_retained()
+        return 0
+    if chosen.command == "objects":
+        objects.fill(chosen.bucket, chosen.count)
         return 0
     if chosen.command == "tools":
         environment.build_tools(cluster=chosen.cluster, say=_say)
@@ -84,6 +96,17 @@ def _print_exports() -> None:
     for name, value in prepared.items():
         if os.environ.get(name) != value:
             print(f"export {name}={shlex.quote(value)}")
+
+
+def _print_retained() -> None:
+    """Silent if there is nothing, so that it can end every `destroy`."""
+    kept = retained.listed()
+    for one in kept:
+        print(one)
+    if kept:
+        print(
+            "Kept in the simulated account. The next `up` may import it by the id in parentheses; `make clean` ends it."
+        )
 
 
 def _say(line: str) -> None:

@@ -61,7 +61,7 @@ class Account:
             deed = kubernetes.on_update(token, inputs, view)
         deed(self.cluster)
         with self.store.transaction() as view:
-            row = replace(old, inputs=inputs)
+            row = replace(old, inputs=_with_unread(kind, inputs, old))
             row = replace(row, state=self._state(kind, row, old.state, view, {}))
             view.put(row)
         return row
@@ -140,6 +140,11 @@ class Account:
             )
             rows.append(replace(row, state=self._state(made, row, {}, view, {})))
         return rows
+
+
+def _with_unread(kind: ResourceType, inputs: Properties, old: Row) -> Properties:
+    """What AWS keeps but does not tell: an imported resource's inputs lack it, the resource does not."""
+    return {key: old.inputs[key] for key in kind.unread if key in old.inputs} | inputs
 
 
 def _require(kind: ResourceType, resource_id: str, view: View) -> Row:

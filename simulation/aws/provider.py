@@ -127,8 +127,10 @@ class SimulatedAws(engine.Provider):
         row = await asyncio.to_thread(self._account.read, token, request.resource_id)
         if row is None:
             return engine.ReadResponse(resource_id="")
-        inputs = states.inputs_from(from_engine(request.inputs) or row.inputs, row.state)
-        return engine.ReadResponse(resource_id=row.id, properties=to_engine(row.state), inputs=to_engine(inputs))
+        known = from_engine(request.inputs)
+        state = states.as_read(resource_type(token), row.state, from_engine(request.properties))
+        inputs = states.inputs_from(known, state) if known else states.imported_inputs(row.inputs, state)
+        return engine.ReadResponse(resource_id=row.id, properties=to_engine(state), inputs=to_engine(inputs))
 
     async def invoke(self, request: engine.InvokeRequest) -> engine.InvokeResponse:
         safety.require_simulated_backend()

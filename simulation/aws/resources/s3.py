@@ -36,6 +36,7 @@ _BUCKET = ResourceType(
     },
     defaults={"forceDestroy": False},
     forces_replacement=frozenset({"bucket", "bucketPrefix", "objectLockEnabled"}),
+    unread=frozenset({"forceDestroy"}),
     unique=(
         Unique(
             paths=("bucket",),

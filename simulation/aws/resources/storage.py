@@ -70,6 +70,7 @@ _LUSTRE_FILE_SYSTEM = ResourceType(
         }
     ),
     replaces_when={"storageCapacity": lambda old, new: new < old},
+    unread=frozenset({"finalBackupTags", "securityGroupIds", "skipFinalBackup"}),
     references=(common.subnet_reference(), common.security_group_reference("securityGroupIds[]")),
     checks=checks.LUSTRE,
 )
