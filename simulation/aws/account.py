@@ -1,14 +1,15 @@
 """The simulated account: creates, updates, deletes and reads resources as the tables say.
 
-Kubernetes is touched between two transactions, never inside one: starting a control plane takes many seconds,
-during which the engine goes on with other resources.
+Time passes and Kubernetes is touched between two transactions, never inside one: starting a control plane takes many
+seconds, during which the engine goes on with other resources.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 
-from simulation.aws import faults, kubernetes, states
+from simulation.aws import faults, kubernetes, latency, states
 from simulation.aws.errors import AwsError
 from simulation.aws.references import followers_of, require_references, require_unique, users_of
 from simulation.aws.resources import resource_type
@@ -26,6 +27,8 @@ class Account:
     region: str = "us-east-1"
     default_tags: Properties = field(default_factory=dict)
     faults: tuple[faults.Fault, ...] = ()
+    seconds_per_minute: float = 0.0
+    """How long a minute lasts that AWS takes to create something."""
 
     def plan(self, token: str, inputs: Properties, old: Properties) -> Properties:
         """The state after a create (`old` empty) or update; what AWS has yet to compute is unknown."""
@@ -39,6 +42,7 @@ class Account:
         with self.store.transaction() as view:
             _admit(kind, Request(region=self._region(inputs), inputs=inputs, view=view))
             deed = kubernetes.on_create(token, inputs, view)
+        time.sleep(latency.creation_minutes(token, inputs) * self.seconds_per_minute)
         told = deed(self.cluster)
         with self.store.transaction() as view:
             row = Row(type=token, id=kind.new_id(inputs), name=name, inputs=inputs, state={})

@@ -79,8 +79,13 @@ def end_jobs(api: Api, pods: list[Json]) -> None:
         if job is None or pod["status"].get("phase") != "Running" or "deletionTimestamp" in pod["metadata"]:
             continue
         outcome = outcome_of(job, outcomes)
-        if not outcome.held:
+        if not outcome.held and _age_seconds(pod) >= outcome.seconds:
             api.patch(f"{_path(pod)}/status", {"status": _ended(pod, _after_reporting(api, pod, outcome))})
+
+
+def _age_seconds(pod: Json) -> float:
+    started = datetime.datetime.fromisoformat(pod["status"]["startTime"])
+    return (datetime.datetime.now(datetime.UTC) - started).total_seconds()
 
 
 def _devices(kind: InstanceType | None) -> dict[str, int]:
