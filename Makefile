@@ -61,6 +61,6 @@ types: $(STAMP) ## mypy, strict
 	$(VENV)/bin/mypy .
 
 clean: ## end the local control plane; remove simulated state, virtual environment and caches
-	@test ! -e .simulation/control-plane || $(VENV)/bin/python -m simulation.control_plane stop
-	rm -rf $(VENV) .simulation Pulumi.simulated.yaml .mypy_cache .ruff_cache .pytest_cache
+	@test ! -e .simulation || $(RUN) stop
+	rm -rf $(VENV) .simulation Pulumi.simulated*.yaml .mypy_cache .ruff_cache .pytest_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
