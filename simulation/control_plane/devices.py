@@ -38,8 +38,8 @@ def provide(api: Api, pods: list[Json]) -> None:
         for pod in pods:
             if has and pod["spec"].get("nodeName") == name and _is_ready(pod):
                 offers |= _offers(pod, has, config_map)
-        known = {kind for kind in allocatable if kind in (GPU, EFA) or kind.startswith(f"{RDMA_PREFIX}/")}
-        wanted = {kind: str(offers.get(kind, 0)) for kind in {*offers, *known}}
+        extended = {kind for kind in allocatable if "/" in kind}
+        wanted = {kind: str(offers.get(kind, 0)) for kind in extended | offers.keys()}
         change = {kind: count for kind, count in wanted.items() if allocatable.get(kind, "0") != count}
         if change:
             api.patch(f"/api/v1/nodes/{name}/status", {"status": {"capacity": change, "allocatable": change}})
@@ -57,11 +57,11 @@ def _offers(pod: Json, has: dict[str, int], config_map: _Read) -> dict[str, int]
     if "aws-efa-k8s-device-plugin" in names and has["efaInterfaces"]:
         offers[EFA] = has["efaInterfaces"]
     if "k8s-rdma-shared-dp-ds" in names and has["infinibandAdapters"]:
-        offers |= _shared_rdma(pod, config_map)
+        offers |= shared_rdma(pod, config_map)
     return offers
 
 
-def _shared_rdma(pod: Json, config_map: _Read) -> dict[str, int]:
+def shared_rdma(pod: Json, config_map: _Read) -> dict[str, int]:
     """What Mellanox/k8s-rdma-shared-dev-plugin makes of its `config.json`: slots for pods, not adapters.
 
     A configuration that it could not read has the real plugin end; here nothing is offered.
