@@ -28,6 +28,7 @@ up: $(STAMP) ## stand the stack up on simulated AWS and a real local control pla
 
 destroy: $(STAMP) ## take the simulated stack down again
 	@$(RUN) run --cluster -- pulumi destroy --yes --skip-preview
+	@$(RUN) retained
 
 state: $(STAMP) ## print the exported state of the simulated stack
 	@$(RUN) run -- pulumi stack export
@@ -60,6 +61,6 @@ types: $(STAMP) ## mypy, strict
 	$(VENV)/bin/mypy .
 
 clean: ## end the local control plane; remove simulated state, virtual environment and caches
-	@test ! -e .simulation/control-plane || $(VENV)/bin/python -m simulation.control_plane stop
-	rm -rf $(VENV) .simulation Pulumi.simulated.yaml .mypy_cache .ruff_cache .pytest_cache
+	@test ! -e .simulation || $(RUN) stop
+	rm -rf $(VENV) .simulation Pulumi.simulated*.yaml .mypy_cache .ruff_cache .pytest_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,7 +1,8 @@
 """The environment in which plain `pulumi` commands run the program on the stand-in, and how it is made.
 
-It owns the variables, the Pulumi file backend and the stack `simulated`. `simulation.tools` builds programs,
-`simulation.stackfile` writes the configuration. No credential of the user's reaches a simulated run.
+It owns the variables, the Pulumi file backend and the stacks in it: `simulated` on simulated AWS, and
+`simulated-infiniband` on a cluster that exists already, where there is no AWS at all. `simulation.tools` builds
+programs, `simulation.stackfile` writes the configuration. No credential of the user's reaches a simulated run.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from pathlib import Path
 
 import yaml
 
-from simulation import control_plane, paths, stackfile
+from simulation import control_plane, existing, paths, stackfile
 from simulation.aws.safety import mark_backend
 from simulation.control_plane.access import kubeconfig_of
+from simulation.stackfile import SIMULATED, StackFile
 from simulation.tools.build import build, missing
 from simulation.tools.catalogue import TOOLS
 from simulation.tools.errors import SetupError
@@ -27,7 +29,6 @@ Say = Callable[[str], None]
 
 PLUGIN = next(tool for tool in TOOLS if tool.name == "pulumi-resource-kubernetes")
 
-STACK = "simulated"
 PASSPHRASE = "simulated, protects nothing"  # noqa: S105
 """Encrypts the generated API key of a stack that exists on one machine only: no secret, nor need it be."""
 
@@ -47,35 +48,46 @@ WITHHELD = (
 """Variables that would lead a simulated run to real accounts, or past the stand-in's own programs."""
 
 
+SIMULATED_CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "SIMULATED",
+    "AWS_SECRET_ACCESS_KEY": "SIMULATED",
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+
+
 def installed_pulumi() -> Path | None:
     """The user's own `pulumi` on PATH, if there is one; the stand-in's built one does not count."""
     found = shutil.which("pulumi", path=os.pathsep.join(_foreign_path(os.environ)))
     return Path(found) if found else None
 
 
-def variables(base: Mapping[str, str] | None = None) -> dict[str, str]:
+def variables(base: Mapping[str, str] | None = None, stack: StackFile = SIMULATED) -> dict[str, str]:
     """The prepared environment on top of `base` (the process's own if not given).
 
-    `kubectl` and the program's Kubernetes clients see the local control plane only, `aws` is the stand-in's.
+    `kubectl` and the program's Kubernetes clients see the local control plane only, `aws` is the stand-in's. For the
+    existing cluster there is no AWS: no plugin, no `aws` of the stand-in's, no variable.
     """
     base = os.environ if base is None else base
     kept = {name: value for name, value in base.items() if name not in WITHHELD}
     home = paths.home().resolve()
+    kubeconfig = kubeconfig_of("admin")
+    if not stack.aws:
+        kept = {name: value for name, value in kept.items() if not name.startswith("AWS_")}
+        kubeconfig = paths.existing_kubeconfig()
     prepared = {
         **kept,
-        "PATH": os.pathsep.join(dict.fromkeys([*map(str, _own_path()), *_foreign_path(base)])),
+        "PATH": os.pathsep.join(dict.fromkeys([*map(str, _own_path(stack)), *_foreign_path(base)])),
         "PYTHONPATH": str(paths.ROOT),
         "SIMULATION_HOME": str(home),
-        "KUBECONFIG": str(kubeconfig_of("admin").resolve()),
+        "KUBECONFIG": str(kubeconfig.resolve()),
         "PULUMI_HOME": str(_pulumi_home()),
         "PULUMI_BACKEND_URL": f"file://{paths.backend().resolve()}",
         "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
-        "PULUMI_STACK": STACK,
+        "PULUMI_STACK": stack.stack,
         "PULUMI_SKIP_UPDATE_CHECK": "true",
-        "AWS_ACCESS_KEY_ID": "SIMULATED",
-        "AWS_SECRET_ACCESS_KEY": "SIMULATED",
-        "AWS_EC2_METADATA_DISABLED": "true",
     }
+    if stack.aws:
+        prepared |= SIMULATED_CREDENTIALS
     if not installed_pulumi():
         prepared["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "true"
     return prepared
@@ -108,26 +120,32 @@ def prepare_home() -> None:
         _link(plugins, users / "plugins")
 
 
-def prepare(*, cluster: bool, say: Say, project: Path = paths.ROOT) -> None:
+def prepare(*, cluster: bool, say: Say, project: Path = paths.ROOT, stack: StackFile = SIMULATED) -> None:
     """Makes whatever is missing: programs, backend, stack file, stack, API key. Says only what it did.
 
-    Raises SetupError if a part cannot be made; the message says what to do.
+    `cluster`: with the control plane's programs; an existing cluster is started too. Raises SetupError if a part cannot
+    be made; the message says what to do.
     """
-    build_tools(cluster=cluster, say=say)
-    if cluster:
-        control_plane.resume()
+    build_tools(cluster=cluster or not stack.aws, say=say)
     prepare_home()
-    stackfile.refresh(project, paths.home() / f"{stackfile.SIMULATED_STACK}.former", say)
-    if not _stack_exists(project):
-        _pulumi(project, "stack", "init", STACK)
-        say(f"Made the stack {STACK} in {paths.backend()}.")
-    if not stackfile.has_value(project, API_KEY):
-        _pulumi(project, "config", "set", "--secret", API_KEY, stdin=secrets.token_urlsafe(24))
+    stackfile.refresh(project, paths.home(), say, stack)
+    if not stack.aws:
+        if existing.ensure():
+            say("Started the existing cluster: 2 GPU nodes, 2 CPU nodes, the LeaderWorkerSet operator.")
+    elif cluster:
+        control_plane.resume()
+    if not _stack_exists(project, stack):
+        _pulumi(stack, project, "stack", "init", stack.stack)
+        say(f"Made the stack {stack.stack} in {paths.backend()}.")
+    if not stackfile.has_value(project, API_KEY, stack):
+        _pulumi(stack, project, "config", "set", "--secret", API_KEY, stdin=secrets.token_urlsafe(24))
         say(f"Generated the secret {API_KEY}; see it with `pulumi config get apiKey` in `make shell`.")
 
 
-def _own_path() -> list[Path]:
-    own = [Path(sys.executable).parent, paths.ROOT / "simulation" / "bin"]
+def _own_path(stack: StackFile) -> list[Path]:
+    own = [Path(sys.executable).parent]
+    if stack.aws:
+        own.append(paths.ROOT / "simulation" / "bin")
     programs = ["kubectl"] if installed_pulumi() else ["pulumi", "kubectl"]
     return [*own, *(tool.home for tool in TOOLS if tool.name in programs)]
 
@@ -156,16 +174,16 @@ def _pulumi_home() -> Path:
     return paths.home().resolve() / "pulumi-home"
 
 
-def _stack_exists(project: Path) -> bool:
+def _stack_exists(project: Path, stack: StackFile) -> bool:
     name: str = yaml.safe_load((project / "Pulumi.yaml").read_text())["name"]
-    return (paths.backend() / ".pulumi" / "stacks" / name / f"{STACK}.json").is_file()
+    return (paths.backend() / ".pulumi" / "stacks" / name / f"{stack.stack}.json").is_file()
 
 
-def _pulumi(project: Path, *arguments: str, stdin: str = "") -> None:
+def _pulumi(stack: StackFile, project: Path, *arguments: str, stdin: str = "") -> None:
     answer = subprocess.run(
         ["pulumi", *arguments, "--non-interactive"],
         cwd=project,
-        env=variables(),
+        env=variables(stack=stack),
         input=stdin,
         capture_output=True,
         text=True,

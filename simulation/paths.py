@@ -29,6 +29,11 @@ def control_plane() -> Path:
     return home() / "control-plane"
 
 
+def existing_kubeconfig() -> Path:
+    """The kubeconfig of the cluster that exists already; its context is `existing`."""
+    return home() / "kubeconfig"
+
+
 def tools() -> Path:
     """Built tools by version, shared by every clone: `$XDG_CACHE_HOME/vllm-multinode/tools`."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

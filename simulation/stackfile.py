@@ -1,6 +1,6 @@
-"""Writes `Pulumi.simulated.yaml`: the default stack's configuration plus `stack_overlay.yaml`.
+"""Writes the stack files of the stand-in: a committed stack's configuration plus an overlay.
 
-The file is rewritten only when one of the two changes. Encrypted values and their salt outlive that, since
+A file is rewritten only when one of its two sources changes. Encrypted values and their salt outlive that, since
 the state refers to them; everything else that a user changed is put aside where the message says. Values are
 copied as written, never interpreted: PyYAML and Pulumi read dates, times and `on` differently.
 """
@@ -10,28 +10,64 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from simulation.tools.errors import SetupError
 
-DEFAULT_STACK = "Pulumi.dev.yaml"
-SIMULATED_STACK = "Pulumi.simulated.yaml"
-OVERLAY = Path(__file__).resolve().parent / "stack_overlay.yaml"
 SALT = "encryptionsalt"
+HOME = "$SIMULATION_HOME"
+"""What an overlay writes for the simulation home."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackFile:
+    """A generated stack file: the stack that it is of, and what it is made from."""
+
+    stack: str
+    source: str
+    overlay: Path
+    aws: bool
+    """Whether it runs on simulated AWS; otherwise in the cluster that exists already."""
+
+    @property
+    def name(self) -> str:
+        """The name of the generated file."""
+        return f"Pulumi.{self.stack}.yaml"
+
+    def sources(self, project: Path) -> tuple[Path, Path]:
+        """The committed stack file and the overlay."""
+        return project / self.source, self.overlay
+
+
+_OVERLAYS = Path(__file__).resolve().parent
+SIMULATED = StackFile(
+    stack="simulated",
+    source="Pulumi.dev.yaml",
+    overlay=_OVERLAYS / "stack_overlay.yaml",
+    aws=True,
+)
+EXISTING = StackFile(
+    stack="simulated-infiniband",
+    source="Pulumi.infiniband.yaml",
+    overlay=_OVERLAYS / "existing_overlay.yaml",
+    aws=False,
+)
 
 _MARK = re.compile(r"^# Generated from .* \(sources ([0-9a-f]{12})\)", re.MULTILINE)
 
 
-def refresh(project: Path, put_aside: Path, say: Callable[[str], None], overlay: Path = OVERLAY) -> bool:
+def refresh(project: Path, home: Path, say: Callable[[str], None], file: StackFile = SIMULATED) -> bool:
     """Writes the stack file of the project folder if it is missing or older than its sources; True if it did.
 
-    A file that is replaced is kept as `put_aside`. Raises SetupError if a source is missing or not a mapping.
+    A file that is replaced is kept in `home`, the simulation home, as `put_aside` names it. Raises SetupError if a
+    source is missing or not a mapping.
     """
-    target = project / SIMULATED_STACK
-    sources = [project / DEFAULT_STACK, overlay]
-    texts = [_read(source) for source in sources]
+    target, aside = project / file.name, put_aside(home, file)
+    sources = file.sources(project)
+    texts = [_read(source).replace(HOME, str(home)) for source in sources]
     mark = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
     former = target.read_text() if target.is_file() else None
     if former is not None and (found := _MARK.search(former)) and found[1] == mark:
@@ -42,34 +78,39 @@ def refresh(project: Path, put_aside: Path, say: Callable[[str], None], overlay:
     _merge(addition, into=merged)
     if former is not None:
         _merge(_encrypted(_mapping(former, target)), into=merged)
-        put_aside.parent.mkdir(parents=True, exist_ok=True)
-        put_aside.write_text(former)
-    target.write_text(_header(overlay, mark) + _dump(merged))
-    _report(former is not None, overlay, put_aside, say)
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        aside.write_text(former)
+    target.write_text(_header(file, mark) + _dump(merged))
+    _report(file, texts[1], say)
+    if former is not None:
+        say(f"Its sources had changed. The former file, with whatever you had set in it, is {aside}.")
     return True
 
 
-def has_value(project: Path, key: str) -> bool:
-    """Whether the simulated stack's configuration holds the key, for example `vllm-multinode:apiKey`."""
-    target = project / SIMULATED_STACK
+def put_aside(home: Path, file: StackFile = SIMULATED) -> Path:
+    """Where the former stack file is kept."""
+    return home / f"{file.name}.former"
+
+
+def has_value(project: Path, key: str, file: StackFile = SIMULATED) -> bool:
+    """Whether the stack's generated configuration holds the key, for example `vllm-multinode:apiKey`."""
+    target = project / file.name
     config = _child(_mapping(_read(target), target), "config")
     return isinstance(config, yaml.MappingNode) and _child(config, key) is not None
 
 
-def _header(overlay: Path, mark: str) -> str:
+def _header(file: StackFile, mark: str) -> str:
     return (
-        f"# Generated from {DEFAULT_STACK} and simulation/{overlay.name} (sources {mark}); not committed.\n"
+        f"# Generated from {file.source} and simulation/{file.overlay.name} (sources {mark}); not committed.\n"
         "# Edits and `pulumi config set` last until one of the two changes; then it is written anew.\n"
     )
 
 
-def _report(rewritten: bool, overlay: Path, put_aside: Path, say: Callable[[str], None]) -> None:
-    say(f"Wrote {SIMULATED_STACK}: {DEFAULT_STACK} with this on top (simulation/{overlay.name}):")
-    for line in overlay.read_text().splitlines():
+def _report(file: StackFile, overlay: str, say: Callable[[str], None]) -> None:
+    say(f"Wrote {file.name}: {file.source} with this on top (simulation/{file.overlay.name}):")
+    for line in overlay.splitlines():
         if not line.startswith("#"):
             say(f"  {line}")
-    if rewritten:
-        say(f"Its sources had changed. The former file, with whatever you had set in it, is {put_aside}.")
 
 
 def _read(path: Path) -> str:

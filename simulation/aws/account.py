@@ -1,14 +1,15 @@
 """The simulated account: creates, updates, deletes and reads resources as the tables say.
 
-Kubernetes is touched between two transactions, never inside one: starting a control plane takes many seconds,
-during which the engine goes on with other resources.
+Time passes and Kubernetes is touched between two transactions, never inside one: starting a control plane takes many
+seconds, during which the engine goes on with other resources.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 
-from simulation.aws import faults, kubernetes, states
+from simulation.aws import faults, kubernetes, latency, states
 from simulation.aws.errors import AwsError
 from simulation.aws.references import followers_of, require_references, require_unique, users_of
 from simulation.aws.resources import resource_type
@@ -26,6 +27,8 @@ class Account:
     region: str = "us-east-1"
     default_tags: Properties = field(default_factory=dict)
     faults: tuple[faults.Fault, ...] = ()
+    seconds_per_minute: float = 0.0
+    """How long a minute lasts that AWS takes to create something."""
 
     def plan(self, token: str, inputs: Properties, old: Properties) -> Properties:
         """The state after a create (`old` empty) or update; what AWS has yet to compute is unknown."""
@@ -39,6 +42,7 @@ class Account:
         with self.store.transaction() as view:
             _admit(kind, Request(region=self._region(inputs), inputs=inputs, view=view))
             deed = kubernetes.on_create(token, inputs, view)
+        time.sleep(latency.creation_minutes(token, inputs) * self.seconds_per_minute)
         told = deed(self.cluster)
         with self.store.transaction() as view:
             row = Row(type=token, id=kind.new_id(inputs), name=name, inputs=inputs, state={})
@@ -61,7 +65,7 @@ class Account:
             deed = kubernetes.on_update(token, inputs, view)
         deed(self.cluster)
         with self.store.transaction() as view:
-            row = replace(old, inputs=inputs)
+            row = replace(old, inputs=_with_unread(kind, inputs, old))
             row = replace(row, state=self._state(kind, row, old.state, view, {}))
             view.put(row)
         return row
@@ -122,7 +126,8 @@ class Account:
             return kind.outputs[path](facts)
 
         state = states.build(kind, row.inputs, old, value_of)
-        return states.add_common(kind, state, self.region, self.default_tags) | {"id": row.id}
+        tags = {} if row.owner else self.default_tags  # the provider tags what it makes itself, AWS makes the rest
+        return states.add_common(kind, state, self.region, tags) | {"id": row.id}
 
     def _owned(self, kind: ResourceType, owner: Row, view: View) -> list[Row]:
         rows = []
@@ -139,6 +144,11 @@ class Account:
             )
             rows.append(replace(row, state=self._state(made, row, {}, view, {})))
         return rows
+
+
+def _with_unread(kind: ResourceType, inputs: Properties, old: Row) -> Properties:
+    """What AWS keeps but does not tell: an imported resource's inputs lack it, the resource does not."""
+    return {key: old.inputs[key] for key in kind.unread if key in old.inputs} | inputs
 
 
 def _require(kind: ResourceType, resource_id: str, view: View) -> Row:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from simulation.aws import tagging
 from simulation.aws.account import Account
 from simulation.aws.errors import AwsError, SimulationError
 from simulation.aws.resources.common import SIMULATED_ROLE, SUBNET, VPC
@@ -155,4 +156,5 @@ _INVOKES: dict[str, Callable[[Account, Properties], Properties]] = {
     "aws:ssm/getParameter:getParameter": _parameter,
     "aws:ec2/getSubnet:getSubnet": _subnet,
     "aws:ec2/getVpc:getVpc": _vpc,
+    "aws:resourcegroupstaggingapi/getResources:getResources": tagging.get_resources,
 }

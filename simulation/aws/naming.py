@@ -1,4 +1,4 @@
-"""What the real provider does to inputs before it plans: generated names, policy documents as text."""
+"""What the real provider does to inputs before it plans: generated names, defaults, policy documents as text."""
 
 from __future__ import annotations
 
@@ -19,8 +19,12 @@ _DIGITS = 7
 def complete(
     resource_type: ResourceType, name: str, inputs: Properties, old_inputs: Properties, seed: bytes
 ) -> Properties:
-    """`inputs` with a name if it is left out (the old one where there is one) and policies as JSON text."""
-    completed = {key: _text(value) if key in _POLICIES else value for key, value in inputs.items()}
+    """`inputs` with a name if it is left out (the old one where there is one) and policies as JSON text.
+
+    Defaults that cannot be read back are filled in too, so that they differ from an imported resource that lacks them.
+    """
+    completed = {key: resource_type.defaults[key] for key in resource_type.unread if resource_type.defaults.get(key)}
+    completed |= {key: _text(value) if key in _POLICIES else value for key, value in inputs.items()}
     named = resource_type.autonamed
     completed[_DEFAULTED] = []
     if named and named not in inputs and f"{named}Prefix" not in inputs:

@@ -13,7 +13,7 @@ from typing import Protocol
 from pulumi.provider.experimental import provider as engine
 
 from simulation import paths
-from simulation.aws import diff, faults, invokes, kubernetes, naming, safety, states
+from simulation.aws import diff, faults, invokes, kubernetes, latency, naming, safety, states
 from simulation.aws.account import Account
 from simulation.aws.resources import resource_type
 from simulation.aws.store import Store
@@ -59,6 +59,7 @@ class SimulatedAws(engine.Provider):
             region=region or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1",
             default_tags=tags.get("tags", {}),
             faults=faults.parse(os.environ.get(faults.VARIABLE, "")),
+            seconds_per_minute=latency.seconds_per_minute(),
         )
 
     async def check_config(self, request: engine.CheckRequest) -> engine.CheckResponse:
@@ -71,7 +72,8 @@ class SimulatedAws(engine.Provider):
 
     async def configure(self, request: engine.ConfigureRequest) -> engine.ConfigureResponse:
         safety.require_simulated_backend()
-        faults.parse(os.environ.get(faults.VARIABLE, ""))  # a rule that cannot be read shows at once
+        faults.parse(os.environ.get(faults.VARIABLE, ""))  # what cannot be read shows at once
+        latency.seconds_per_minute()
         self._config = from_engine(request.args)
         return engine.ConfigureResponse(supports_preview=True)
 
@@ -127,8 +129,10 @@ class SimulatedAws(engine.Provider):
         row = await asyncio.to_thread(self._account.read, token, request.resource_id)
         if row is None:
             return engine.ReadResponse(resource_id="")
-        inputs = states.inputs_from(from_engine(request.inputs) or row.inputs, row.state)
-        return engine.ReadResponse(resource_id=row.id, properties=to_engine(row.state), inputs=to_engine(inputs))
+        known = from_engine(request.inputs)
+        state = states.as_read(resource_type(token), row.state, from_engine(request.properties))
+        inputs = states.inputs_from(known, state) if known else states.imported_inputs(row.inputs, state)
+        return engine.ReadResponse(resource_id=row.id, properties=to_engine(state), inputs=to_engine(inputs))
 
     async def invoke(self, request: engine.InvokeRequest) -> engine.InvokeResponse:
         safety.require_simulated_backend()

@@ -105,6 +105,8 @@ class ResourceType:
     - `forces_replacement`: inputs by path that cannot be changed in place. `replaces_when` adds those that
       can be changed in one direction only: (old, new) -> whether the resource must be replaced.
     - `autonamed`: the input that Pulumi names `logicalname-0123abc` when it is left out.
+    - `unread`: inputs that the provider cannot read back: of an imported resource they are unknown, and a refresh
+      leaves them as they were.
     - `checks`: what AWS refuses at create and update; `delete_checks`: at delete, beyond resources still in
       use.
     - `in_use`: AWS's error code and message, with `{id}`, for a resource that others still use.
@@ -117,6 +119,7 @@ class ResourceType:
     recomputed: frozenset[str] = frozenset()
     forces_replacement: frozenset[str] = frozenset()
     replaces_when: Mapping[str, Callable[[Json, Json], bool]] = field(default_factory=dict)
+    unread: frozenset[str] = frozenset()
     references: tuple[Reference, ...] = ()
     unique: tuple[Unique, ...] = ()
     autonamed: str | None = None

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import grpc.aio  # type: ignore[import-untyped]
@@ -20,6 +21,9 @@ from pulumi.runtime.proto import provider_pb2_grpc
 
 VERSION = "7.51.1"
 """The release of pulumi-aws whose resources are simulated; the same as in requirements.txt."""
+
+CALLS_AT_ONCE = 64
+"""Threads for the engine's calls. asyncio's own pool has six on two cores, which slow creations would fill."""
 
 _Method = Callable[[Any, Any, Any], Awaitable[Any]]
 _CALLS = (
@@ -62,6 +66,7 @@ def serve(arguments: list[str], provider: Provider) -> None:
     engine_address = next((item for item in arguments if not item.startswith("-")), "")
 
     async def run() -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(CALLS_AT_ONCE))
         server = grpc.aio.server(options=_GRPC_CHANNEL_OPTIONS)
         servicer = Servicer(arguments, VERSION, provider, engine_address)
         provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)

@@ -48,6 +48,17 @@ def inputs_from(inputs: Properties, state: Properties) -> Properties:
     }
 
 
+def as_read(resource_type: ResourceType, state: Properties, known: Properties) -> Properties:
+    """`state` as a read finds it: what AWS does not tell has the value that was `known`, or none."""
+    told = {key: value for key, value in state.items() if key not in resource_type.unread}
+    return told | {key: known[key] for key in resource_type.unread if key in known}
+
+
+def imported_inputs(inputs: Properties, state: Properties) -> Properties:
+    """The inputs of a resource that the stack does not know yet. That its name was generated is not known either."""
+    return inputs_from({**inputs, "__defaults": []}, state)
+
+
 def _follow(given: Json, now: Json) -> Json:
     if isinstance(given, dict) and isinstance(now, dict):
         return {key: _follow(value, now[key]) for key, value in given.items() if key in now}

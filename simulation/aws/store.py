@@ -25,6 +25,8 @@ create table resource (
 );
 create table fault (rule text primary key, fired integer not null);
 """
+_CONTENT = "create table if not exists content (type text, id text, count integer not null, primary key (type, id))"
+"""Made in every transaction: an account of an earlier release of the stand-in has no such table."""
 _BUSY_SECONDS = 30.0
 
 
@@ -78,7 +80,18 @@ class View:
 
     def remove(self, row: Row) -> None:
         """Forgets the resource."""
-        self._connection.execute("delete from resource where type = ? and id = ?", (row.type, row.id))
+        for table in ("resource", "content"):
+            self._connection.execute(f"delete from {table} where type = ? and id = ?", (row.type, row.id))  # noqa: S608
+
+    def content(self, resource_type: str, resource_id: str) -> int:
+        """How many things without rows of their own (a bucket's objects) the resource holds."""
+        query = "select count from content where type = ? and id = ?"
+        record = self._connection.execute(query, (resource_type, resource_id)).fetchone()
+        return int(record[0]) if record else 0
+
+    def fill(self, resource_type: str, resource_id: str, count: int) -> None:
+        """Has the resource hold `count` such things."""
+        self._connection.execute("replace into content values (?, ?, ?)", (resource_type, resource_id, count))
 
     def fired(self, rule: str) -> int:
         """How often the fault `rule` has failed a call so far."""
@@ -108,6 +121,7 @@ class Store:
         try:
             connection.execute("begin immediate")
             try:
+                connection.execute(_CONTENT)
                 yield View(connection)
             except BaseException:
                 connection.execute("rollback")

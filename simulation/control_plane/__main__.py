@@ -33,8 +33,9 @@ def _run(options: argparse.Namespace) -> None:
         jobs.hold(options.name)
         print(f"Jobs whose name begins with {options.name!r} run until something else is told.")
     else:
-        jobs.finish(options.name, exit_code=options.exit_code, message=options.message)
-        print(f"Jobs whose name begins with {options.name!r} end with exit code {options.exit_code}.")
+        jobs.finish(options.name, exit_code=options.exit_code, message=options.message, seconds=options.seconds)
+        after = f" after {options.seconds:g} s" if options.seconds else ""
+        print(f"Jobs whose name begins with {options.name!r} end with exit code {options.exit_code}{after}.")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -44,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     job.add_argument("name", nargs="?", default="", help="what the Job's name begins with; without it, every Job")
     job.add_argument("--exit-code", type=int, default=0)
     job.add_argument("--message", default="", help="termination message")
+    job.add_argument("--seconds", type=float, default=0.0, help="how long the pods run before they end")
     job.add_argument("--hold", action="store_true", help="keep the pods running until something else is told")
     job.add_argument("--reset", action="store_true", help="forget all that was told")
     commands.add_parser("leftovers", help="list what no add-on and no Helm release explains")

@@ -22,6 +22,8 @@ class Outcome:
     """The termination message, cut to the kubelet's 4096 bytes."""
     config_map: dict[str, dict[str, str]] = field(default_factory=dict)
     """ConfigMaps of the Job's namespace by name, with the data that the pods write before they end."""
+    seconds: float = 0.0
+    """How long the pods run before that, from their start, which the API keeps in whole seconds."""
     held: bool = False
     """Whether the pods go on running until something else is told."""
 
@@ -32,15 +34,18 @@ def finish(
     exit_code: int = 0,
     message: str = "",
     config_map: Mapping[str, Mapping[str, str]] | None = None,
+    seconds: float = 0.0,
 ) -> None:
-    """Has the pods of every Job whose name begins with `name` end so, those that run already included.
+    """Has the pods of every Job whose name begins with `name` end so `seconds` after their start.
+
+    Pods that run already are included.
 
     `config_map` maps the name of a ConfigMap to the data that the pods merge into it first, with their own
     service account's rights; where that is refused they end with exit code 1 and the refusal as their
     message.
     """
     data = {map_name: dict(values) for map_name, values in (config_map or {}).items()}
-    _tell(name, Outcome(exit_code=exit_code, message=message, config_map=data))
+    _tell(name, Outcome(exit_code=exit_code, message=message, config_map=data, seconds=seconds))
 
 
 def hold(name: str) -> None:

@@ -9,7 +9,7 @@ this reports, it forgot.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,17 +63,18 @@ class _Object:
         return f"{self.kind} {namespace}/{metadata['name']}" if namespace else f"{self.kind} {metadata['name']}"
 
 
-def leftovers() -> list[str]:
+def leftovers(*, cluster_stays: bool = False) -> list[str]:
     """Every object that is left over, as "Kind namespace/name" ("Kind name" outside namespaces), sorted.
 
     Not reported: what a fresh cluster holds, add-ons, nodes, what kind of objects the control plane derives
-    from others, Helm-managed objects with Helm's release secrets, and what any of these owns. Raises
-    ControlPlaneError if no control plane runs.
+    from others, Helm-managed objects with Helm's release secrets, and what any of these owns. In a cluster that
+    outlives the stack (`cluster_stays`) Helm's are left over too. Raises ControlPlaneError if no control plane runs.
     """
     objects = list(_objects(connect()))
     known = set(json.loads(_baseline_file().read_text()))
     by_uid = {one.uid: one for one in objects}
-    return sorted(str(one) for one in objects if one.uid not in known and not _is_explained(one, by_uid))
+    excused = _is_the_clusters if cluster_stays else _goes_with_the_cluster
+    return sorted(str(one) for one in objects if one.uid not in known and not _is_explained(one, by_uid, excused))
 
 
 def record_baseline(api: Api) -> None:
@@ -83,10 +84,18 @@ def record_baseline(api: Api) -> None:
     _baseline_file().write_text(json.dumps([one.uid for one in _objects(api)]))
 
 
-def _is_explained(one: _Object, by_uid: dict[str, _Object]) -> bool:
-    if ADDON_LABEL in one.labels or _is_helms(one) or _is_automatic(one):
+def _is_explained(one: _Object, by_uid: dict[str, _Object], excused: Callable[[_Object], bool]) -> bool:
+    if excused(one):
         return True
-    return any(owner in by_uid and _is_explained(by_uid[owner], by_uid) for owner in one.owners)
+    return any(owner in by_uid and _is_explained(by_uid[owner], by_uid, excused) for owner in one.owners)
+
+
+def _is_the_clusters(one: _Object) -> bool:
+    return ADDON_LABEL in one.labels or _is_automatic(one)
+
+
+def _goes_with_the_cluster(one: _Object) -> bool:
+    return _is_the_clusters(one) or _is_helms(one)
 
 
 def _is_helms(one: _Object) -> bool:

@@ -3,9 +3,7 @@
 A process: `python -m simulation.control_plane.node_agent` looks at the API server several times a second and
 sets right what differs, so that a missed event cannot matter.
 
-- A node offers GPUs and EFA interfaces only while the plugin's pod is Ready on it, so tolerations, affinity
-  and labels have to be right for a serving pod to be scheduled. Whether a real plugin finds the devices is
-  not proved.
+- Nodes offer devices as `devices` says.
 - Pods of Jobs end as `jobs` was told. No container runs: nothing is proved about what a payload does. A pod
   that fails ends as with `restartPolicy: Never`; containers are not restarted in place.
 """
@@ -17,19 +15,13 @@ import http.client
 import sys
 import time
 
+from simulation.control_plane import devices
 from simulation.control_plane.api import Api, ApiError, Json
-from simulation.control_plane.instance_types import INSTANCE_TYPES, InstanceType
 from simulation.control_plane.jobs import Outcome, outcome_of, told
-from simulation.control_plane.nodes import INSTANCE_TYPE_LABEL
 from simulation.control_plane.state import certificates, load
 
 PERIOD_SECONDS = 0.25
 MESSAGE_BYTES = 4096
-
-GPU = "nvidia.com/gpu"
-EFA = "vpc.amazonaws.com/efa"
-DEVICE_PLUGINS = {"nvidia-device-plugin-ctr": GPU, "aws-efa-k8s-device-plugin": EFA}
-"""Extended resource by the name of the plugin's container, which no value of its chart changes."""
 
 
 def main() -> int:
@@ -42,32 +34,12 @@ def main() -> int:
     while True:
         try:
             pods = api.items("/api/v1/pods")
-            provide_devices(api, pods)
+            devices.provide(api, pods)
             end_jobs(api, pods)
         except (ApiError, OSError, http.client.HTTPException) as error:
             # An object that changed or went meanwhile, or a server that restarts: the next look sees it anew.
             print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         time.sleep(PERIOD_SECONDS)
-
-
-def provide_devices(api: Api, pods: list[Json]) -> None:
-    """Has every node offer the devices of the plugins that are Ready on it, and none of the others'."""
-    served = {
-        (pod["spec"].get("nodeName"), DEVICE_PLUGINS[container["name"]])
-        for pod in pods
-        if _is_ready(pod)
-        for container in pod["spec"]["containers"]
-        if container["name"] in DEVICE_PLUGINS
-    }
-    for node in api.items("/api/v1/nodes"):
-        name, labels = node["metadata"]["name"], node["metadata"].get("labels", {})
-        devices = _devices(INSTANCE_TYPES.get(labels.get(INSTANCE_TYPE_LABEL, "")))
-        offered = node["status"].get("allocatable", {})
-        wanted = {kind: str(count if (name, kind) in served else 0) for kind, count in devices.items()}
-        change = {kind: count for kind, count in wanted.items() if offered.get(kind, "0") != count}
-        if change:
-            status = {"status": {"capacity": change, "allocatable": change}}
-            api.patch(f"/api/v1/nodes/{name}/status", status)
 
 
 def end_jobs(api: Api, pods: list[Json]) -> None:
@@ -79,15 +51,13 @@ def end_jobs(api: Api, pods: list[Json]) -> None:
         if job is None or pod["status"].get("phase") != "Running" or "deletionTimestamp" in pod["metadata"]:
             continue
         outcome = outcome_of(job, outcomes)
-        if not outcome.held:
+        if not outcome.held and _age_seconds(pod) >= outcome.seconds:
             api.patch(f"{_path(pod)}/status", {"status": _ended(pod, _after_reporting(api, pod, outcome))})
 
 
-def _devices(kind: InstanceType | None) -> dict[str, int]:
-    if kind is None:
-        return {}
-    counts = {GPU: kind.gpus, EFA: kind.efa_interfaces}
-    return {resource: count for resource, count in counts.items() if count}
+def _age_seconds(pod: Json) -> float:
+    started = datetime.datetime.fromisoformat(pod["status"]["startTime"])
+    return (datetime.datetime.now(datetime.UTC) - started).total_seconds()
 
 
 def _after_reporting(api: Api, pod: Json, outcome: Outcome) -> Outcome:
@@ -128,12 +98,6 @@ def _ended(pod: Json, outcome: Outcome) -> Json:
 
 
 NOT_AFTER_END = ("Ready", "ContainersReady")
-
-
-def _is_ready(pod: Json) -> bool:
-    if "deletionTimestamp" in pod["metadata"]:
-        return False
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
 
 
 def _path(pod: Json) -> str:

@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 
 from simulation.control_plane.api import Api, ApiError, Json
+from simulation.control_plane.devices import hardware
 from simulation.control_plane.errors import ControlPlaneError
 from simulation.control_plane.instance_types import instance_type
 from simulation.control_plane.kwok import NODE_ANNOTATION
@@ -59,7 +60,7 @@ def scale_nodes(spec: NodeGroupSpec) -> None:
         _create(api, spec)
     wait_until(
         f"{spec.count} nodes of {spec.name} are Ready",
-        lambda: sum(_is_ready(node) for node in _nodes_of(api, spec.name)) == spec.count,
+        lambda: sum(is_ready(node) for node in _nodes_of(api, spec.name)) == spec.count,
         seconds=WAIT_SECONDS,
     )
 
@@ -110,7 +111,8 @@ def _node(name: str, address: str, spec: NodeGroupSpec) -> Json:
         "metadata": {
             "name": name,
             "labels": _standard_labels(name, spec) | spec.labels,
-            "annotations": {key: value, GROUP_LABEL_KEYS: json.dumps(sorted(spec.labels))},
+            "annotations": {key: value, GROUP_LABEL_KEYS: json.dumps(sorted(spec.labels))}
+            | hardware(gpus=kind.gpus, efa_interfaces=kind.efa_interfaces),
         },
         "spec": {"providerID": f"aws:///{spec.zone}/i-{address.replace('.', '')}", "taints": _taints(spec)},
         "status": {
@@ -182,7 +184,7 @@ def _is_daemon(pod: Json) -> bool:
     return any(owner["kind"] == "DaemonSet" for owner in pod["metadata"].get("ownerReferences", []))
 
 
-def _is_ready(node: Json) -> bool:
+def is_ready(node: Json) -> bool:
     """Whether the node is Ready and the control plane has noticed: until then a taint keeps pods off."""
     conditions = node["status"].get("conditions", [])
     reported = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)

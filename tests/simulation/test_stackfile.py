@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,17 +41,19 @@ class Project:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.dev = folder / stackfile.DEFAULT_STACK
+        self.home = folder / "home"
         self.overlay = folder / "overlay.yaml"
-        self.target = folder / stackfile.SIMULATED_STACK
-        self.put_aside = folder / "home" / "former.yaml"
+        self.file = replace(stackfile.SIMULATED, overlay=self.overlay)
+        self.dev = folder / self.file.source
+        self.target = folder / self.file.name
+        self.put_aside = stackfile.put_aside(self.home, self.file)
         self.said: list[str] = []
         self.dev.write_text(DEV)
         self.overlay.write_text(OVERLAY)
 
     def refresh(self) -> bool:
         self.said.clear()
-        return stackfile.refresh(self.folder, self.put_aside, self.said.append, self.overlay)
+        return stackfile.refresh(self.folder, self.home, self.said.append, self.file)
 
     def deployment(self) -> dict[str, object]:
         loaded = yaml.safe_load(self.target.read_text())["config"]["vllm-multinode:deployment"]
@@ -137,7 +140,7 @@ def test_a_bad_source_is_named(project: Project, content: str | None, complaint:
 
 
 def test_the_committed_overlay_names_what_the_local_cluster_runs(project: Project) -> None:
-    stackfile.refresh(project.folder, project.put_aside, project.said.append)
+    stackfile.refresh(project.folder, project.home, project.said.append)
     charts = project.deployment()["charts"]
     assert isinstance(charts, dict)
     assert charts["leaderWorkerSet"] == {"install": False, "version": "0.8.0"}
@@ -151,3 +154,19 @@ def test_secrets_of_the_real_stack_stay_out(project: Project) -> None:
     assert SECRET not in written
     assert SALT not in written
     assert "gpuNodes" in written
+
+
+def test_the_existing_clusters_file_names_its_kubeconfig(project: Project) -> None:
+    source = "config:\n  vllm-multinode:deployment: {platform: {kind: existing, context: theirs}, name: ib}\n"
+    (project.folder / stackfile.EXISTING.source).write_text(source)
+    assert stackfile.refresh(project.folder, project.home, project.said.append, stackfile.EXISTING)
+    written = yaml.safe_load((project.folder / "Pulumi.simulated-infiniband.yaml").read_text())
+    deployment = written["config"]["vllm-multinode:deployment"]
+    assert deployment["name"] == "ib"
+    assert deployment["platform"] == {
+        "kind": "existing",
+        "context": "existing",
+        "kubeconfig": f"{project.home}/kubeconfig",
+    }
+    assert deployment["charts"]["leaderWorkerSet"] == {"install": False, "version": "0.8.0"}
+    assert any("existing_overlay.yaml" in line for line in project.said)

@@ -1,8 +1,6 @@
-"""FSx's, S3's and CloudWatch's rules (FSx for Lustre user guide, as read in 2026-08)."""
+"""FSx's and CloudWatch's rules (FSx for Lustre user guide, as read in 2026-08)."""
 
 from __future__ import annotations
-
-import re
 
 from simulation.aws.errors import AwsError
 from simulation.aws.schema import Request
@@ -111,13 +109,6 @@ LUSTRE = (
     _efa_needs_metadata_and_steps,
     _lustre_port_is_open,
 )
-
-
-def bucket_name(request: Request) -> None:
-    """3 to 63 lower-case letters, digits, dots and hyphens."""
-    name = str(request.inputs["bucket"])
-    if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", name):
-        raise AwsError("InvalidBucketName", f"The specified bucket is not valid: {name}")
 
 
 def log_retention(request: Request) -> None:

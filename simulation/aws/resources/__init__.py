@@ -7,12 +7,12 @@ the installed SDK: every output that the SDK reads must be computed.
 from __future__ import annotations
 
 from simulation.aws.errors import SimulationError
-from simulation.aws.resources import compute, eks, eks_access, iam, network, routing, security, storage
+from simulation.aws.resources import compute, eks, eks_access, iam, network, routing, s3, security, storage
 from simulation.aws.schema import ResourceType
 
 TABLE: dict[str, ResourceType] = {
     resource_type.token: resource_type
-    for module in (network, routing, security, compute, iam, eks, eks_access, storage)
+    for module in (network, routing, security, compute, iam, eks, eks_access, storage, s3)
     for resource_type in module.TYPES
 }
 
@@ -23,7 +23,8 @@ def resource_type(token: str) -> ResourceType:
         return TABLE[token]
     except KeyError:
         module = token.removeprefix("aws:").partition("/")[0]
-        files = {"ec2": "network.py or compute.py", "vpc": "security.py", "iam": "iam.py", "eks": "eks.py"}
+        own = {name: f"{name}.py" for name in ("iam", "eks", "s3")}
+        files = {"ec2": "network.py or compute.py", "vpc": "security.py"} | own
         raise SimulationError(
             f"The simulated AWS does not know the resource type {token}. "
             "Add a ResourceType for it to "

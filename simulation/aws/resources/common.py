@@ -26,6 +26,7 @@ POLICY = "aws:iam/policy:Policy"
 CLUSTER = "aws:eks/cluster:Cluster"
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 ACCESS_ENTRY = "aws:eks/accessEntry:AccessEntry"
+BUCKET = "aws:s3/bucket:Bucket"
 
 SIMULATED_ROLE = f"arn:{PARTITION}:iam::{ACCOUNT}:role/SIMULATED"
 """The role that the simulated deployer has assumed; it exists without a row."""

@@ -6,6 +6,7 @@ import secrets
 import uuid
 
 from simulation.aws.checks import eks as checks
+from simulation.aws.checks import iam as iam_checks
 from simulation.aws.resources import common
 from simulation.aws.resources.common import constant, now, role_reference
 from simulation.aws.schema import ACCOUNT, PARTITION, Facts, OnDelete, Output, Reference, ResourceType, Unique
@@ -101,6 +102,7 @@ _POD_IDENTITY_ASSOCIATION = ResourceType(
             error=("ResourceInUseException", "Association already exists in {} for {}/{}"),
         ),
     ),
+    checks=(iam_checks.role_trusts_pods,),
 )
 
 TYPES = (_ACCESS_ENTRY, _ACCESS_POLICY_ASSOCIATION, _POD_IDENTITY_ASSOCIATION)

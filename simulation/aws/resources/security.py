@@ -17,6 +17,7 @@ _SECURITY_GROUP = ResourceType(
     },
     defaults={"description": "Managed by Pulumi", "revokeRulesOnDelete": False},
     forces_replacement=frozenset({"description", "name", "namePrefix", "vpcId"}),
+    unread=frozenset({"revokeRulesOnDelete"}),
     references=(common.vpc_reference(),),
     unique=(
         Unique(

@@ -1,4 +1,4 @@
-"""FSx for Lustre, S3 buckets and log groups."""
+"""FSx for Lustre and log groups."""
 
 from __future__ import annotations
 
@@ -70,47 +70,9 @@ _LUSTRE_FILE_SYSTEM = ResourceType(
         }
     ),
     replaces_when={"storageCapacity": lambda old, new: new < old},
+    unread=frozenset({"finalBackupTags", "securityGroupIds", "skipFinalBackup"}),
     references=(common.subnet_reference(), common.security_group_reference("securityGroupIds[]")),
     checks=checks.LUSTRE,
-)
-
-_BUCKET = ResourceType(
-    token="aws:s3/bucket:Bucket",  # noqa: S106
-    new_id=lambda inputs: str(inputs["bucket"]),
-    outputs={
-        "arn": lambda facts: f"arn:{PARTITION}:s3:::{facts.id}",
-        "bucketDomainName": lambda facts: f"{facts.id}.s3.amazonaws.com",
-        "bucketRegion": lambda facts: facts.region,
-        "bucketRegionalDomainName": lambda facts: f"{facts.id}.s3.{facts.region}.amazonaws.com",
-        "hostedZoneId": constant("Z3AQBSTGFYJSTF"),
-        "accelerationStatus": constant(""),
-        "acl": constant("private"),
-        "grants": constant([]),
-        "objectLockEnabled": constant(False),
-        "policy": constant(""),
-        "requestPayer": constant("BucketOwner"),
-        "serverSideEncryptionConfiguration": constant(
-            {
-                "rule": {
-                    "applyServerSideEncryptionByDefault": {"sseAlgorithm": "AES256"},
-                    "bucketKeyEnabled": False,
-                }
-            }
-        ),
-        "versioning": constant({"enabled": False, "mfaDelete": False}),
-        "websiteDomain": constant(""),
-        "websiteEndpoint": constant(""),
-    },
-    defaults={"forceDestroy": False},
-    forces_replacement=frozenset({"bucket", "bucketPrefix", "objectLockEnabled"}),
-    unique=(
-        Unique(
-            paths=("bucket",),
-            error=("BucketAlreadyOwnedByYou", "The bucket {} already exists and you own it."),
-        ),
-    ),
-    autonamed="bucket",
-    checks=(checks.bucket_name,),
 )
 
 _LOG_GROUP = ResourceType(
@@ -133,4 +95,4 @@ _LOG_GROUP = ResourceType(
     checks=(checks.log_retention,),
 )
 
-TYPES = (_LUSTRE_FILE_SYSTEM, _BUCKET, _LOG_GROUP)
+TYPES = (_LUSTRE_FILE_SYSTEM, _LOG_GROUP)

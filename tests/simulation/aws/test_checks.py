@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -195,3 +196,32 @@ def test_names_are_taken_once(account: Account, token: str, inputs: dict[str, An
     account.create(token, "first", inputs)
     with pytest.raises(AwsError, match=code):
         account.create(token, "second", inputs)
+
+
+ACTIONS = ["sts:AssumeRole", "sts:TagSession"]
+TRUST = {"Effect": "Allow", "Principal": {"Service": "pods.eks.amazonaws.com"}}
+
+
+@pytest.mark.parametrize(
+    ("statement", "missing"),
+    [
+        (TRUST | {"Action": "sts:AssumeRole"}, "sts:TagSession"),
+        (TRUST | {"Action": ACTIONS, "Effect": "Deny"}, "sts:AssumeRole and"),
+        (
+            TRUST | {"Action": ACTIONS, "Principal": {"Service": "ec2.amazonaws.com"}},
+            "sts",
+        ),
+        (TRUST | {"Action": ACTIONS}, None),
+    ],
+)
+def test_a_pod_identitys_role_trusts_pods(account: Account, statement: dict[str, Any], missing: str | None) -> None:
+    world.cluster(account)
+    trust = json.dumps({"Version": "2012-10-17", "Statement": statement})
+    role = account.create(common.ROLE, "pods", {"name": "pods", "assumeRolePolicy": trust})
+    token = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
+    inputs = {"clusterName": "demo", "namespace": "kimi", "serviceAccount": "staging", "roleArn": role.state["arn"]}
+    if missing is None:
+        account.create(token, "staging", inputs)
+        return
+    with pytest.raises(AwsError, match=f"does not let pods.eks.amazonaws.com .*{missing}"):
+        account.create(token, "staging", inputs)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from simulation import environment, paths
-from simulation.aws.safety import mark_backend
+from simulation import paths
 from simulation.aws.store import Store
 from simulation.tools.build import missing
+from tests.simulation.aws.stacks import Stack, make
 
 pytestmark = pytest.mark.skipif(bool(missing("engine")), reason="no engine: `python -m simulation tools` builds it")
 
@@ -24,51 +21,9 @@ NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 SECRET = "c2VjcmV0"  # base64, as user data must be
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a `pulumi` command has printed and returned."""
-
-    text: str
-    status: int
-
-
-@dataclass(frozen=True)
-class Stack:
-    """Runs `pulumi` in a copy of the program, in the prepared environment."""
-
-    folder: Path
-    variables: dict[str, str]
-
-    def pulumi(self, *arguments: str) -> Answer:
-        done = subprocess.run(
-            ["pulumi", *arguments, "--non-interactive"],
-            cwd=self.folder,
-            env=self.variables,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        return Answer(text=done.stdout + done.stderr, status=done.returncode)
-
-    def ok(self, *arguments: str) -> str:
-        answer = self.pulumi(*arguments)
-        assert answer.status == 0, answer.text
-        return answer.text
-
-    def up(self, *arguments: str) -> str:
-        return self.ok("up", "--yes", "--skip-preview", *arguments)
-
-
 @pytest.fixture
 def stack(simulation_home: Path) -> Stack:
-    shutil.rmtree(paths.backend())
-    mark_backend(paths.backend())
-    folder = simulation_home / "graph"
-    shutil.copytree(Path(__file__).parent / "graph", folder)
-    variables = environment.variables(os.environ) | {"PULUMI_STACK": "dev", "SIMULATE_KUBERNETES": "0"}
-    made = Stack(folder=folder, variables=variables)
-    made.ok("stack", "init", "dev")
+    made = make(simulation_home, "graph")
     made.ok("config", "set", "--secret", "userData", SECRET)
     return made
 
@@ -108,7 +63,7 @@ def test_life_of_a_stack(stack: Stack) -> None:
     assert "templateVersion: 1 => 2" in " ".join(changed.split()).replace(" :", ":")
     stack.up("--refresh", "--expect-no-changes")
 
-    stack.ok("destroy", "--yes", "--skip-preview")
+    stack.destroy()
     assert store.is_empty()
 
 
@@ -122,5 +77,5 @@ def test_a_failure_on_demand_is_shown_without_a_traceback_and_overcome(stack: St
     assert "Traceback" not in answer.text
     assert "simulation/aws" not in answer.text
     failing.up()
-    stack.ok("destroy", "--yes", "--skip-preview")
+    stack.destroy()
     assert Store(paths.aws_store()).is_empty()

@@ -86,3 +86,24 @@ def test_names_and_policies_are_completed_at_check(aws: SimulatedAws) -> None:
     checked = from_engine(run(aws.check(engine.CheckRequest(urn, {}, inputs, b"seed"))).inputs or {})
     assert checked["name"].startswith("node-")
     assert checked["assumeRolePolicy"] == '{"Statement": []}'
+
+
+def test_an_import_tells_what_aws_tells_and_a_refresh_keeps_the_rest(aws: SimulatedAws) -> None:
+    urn = "urn:pulumi:dev::demo::aws:s3/bucket:Bucket::models"
+    inputs = {"bucket": "models", "forceDestroy": True, "__defaults": ["bucket"]}
+    made = create(aws, urn, inputs)
+    imported = run(aws.read(engine.ReadRequest(urn, "models", {}, {})))
+    assert from_engine(imported.inputs) == {"bucket": "models", "__defaults": []}
+    assert "forceDestroy" not in from_engine(imported.properties)
+    refreshed = run(aws.read(engine.ReadRequest(urn, "models", made.properties, to_engine(inputs))))
+    assert from_engine(refreshed.inputs) == inputs
+    assert from_engine(refreshed.properties)["forceDestroy"] is True
+
+
+def test_a_default_that_cannot_be_read_back_is_an_input(aws: SimulatedAws) -> None:
+    urn = "urn:pulumi:dev::demo::aws:fsx/lustreFileSystem:LustreFileSystem::weights"
+    checked = run(aws.check(engine.CheckRequest(urn, {}, to_engine({"subnetIds": "subnet-1"}), b"")))
+    new = from_engine(checked.inputs or {})
+    assert new["skipFinalBackup"] is True
+    found = run(aws.diff(engine.DiffRequest(urn, "fs-1", to_engine({"subnetIds": "subnet-1"}), to_engine(new), [])))
+    assert (found.diffs, found.replaces) == (["skipFinalBackup"], [])

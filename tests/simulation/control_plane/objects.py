@@ -57,6 +57,22 @@ def job(name: str) -> Json:
     }
 
 
+def indexed_job(name: str, size: int) -> Json:
+    """A Job of `size` pods that run at once and find each other by the headless Service of the same name."""
+    body = job(name)
+    body["spec"] |= {"completions": size, "parallelism": size, "completionMode": "Indexed"}
+    template = body["spec"]["template"]
+    template["metadata"] = {"labels": {"job": name}}
+    template["spec"]["subdomain"] = name
+    return body
+
+
+def headless_service(name: str) -> Json:
+    """The Service of `indexed_job`, which names its pods before they are ready."""
+    spec = {"clusterIP": "None", "selector": {"job": name}, "publishNotReadyAddresses": True}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
+
+
 def workers(name: str, size: int) -> Json:
     """A LeaderWorkerSet of one group whose pods each take a whole GPU node."""
     template = {

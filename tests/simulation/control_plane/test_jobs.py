@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,14 @@ from simulation.control_plane import jobs
 from simulation.control_plane.__main__ import main
 from simulation.control_plane.api import Api, Json
 from simulation.control_plane.jobs import Outcome, outcome_of
-from tests.simulation.control_plane.objects import condition, eventually, is_ready, job
+from tests.simulation.control_plane.objects import (
+    condition,
+    eventually,
+    headless_service,
+    indexed_job,
+    is_ready,
+    job,
+)
 
 
 @pytest.fixture
@@ -37,6 +45,8 @@ def test_told_before_the_cluster_exists_and_by_command() -> None:
     jobs.hold("stage")
     assert main(["job", "gate", "--exit-code", "3", "--message", "TCP"]) == 0
     assert jobs.told() == {"stage": Outcome(held=True), "gate": Outcome(exit_code=3, message="TCP")}
+    assert main(["job", "gate", "--seconds", "2.5"]) == 0
+    assert jobs.told()["gate"] == Outcome(seconds=2.5)
     assert main(["job", "--reset"]) == 0
     assert jobs.told() == {}
 
@@ -73,6 +83,35 @@ def test_held_job_runs_until_told(api: Api, namespace: str) -> None:
 
 
 @pytest.mark.slow
+def test_job_takes_the_time_told(api: Api, namespace: str) -> None:
+    jobs.finish("stage", seconds=3, message="595 GB")
+    _start(api, namespace, "stage")
+    eventually("the Job completes", lambda: _has_ended(api, namespace, "stage", "Complete"))
+    ended = _ended_container(api, namespace)
+    began, end = (datetime.fromisoformat(ended[key]) for key in ("startedAt", "finishedAt"))
+    assert 3 <= (end - began).total_seconds() <= 6
+    assert ended["message"] == "595 GB"
+
+
+@pytest.mark.slow
+def test_indexed_job_with_a_service_ends_for_every_index(api: Api, namespace: str) -> None:
+    jobs.hold("gate")
+    api.create(f"/api/v1/namespaces/{namespace}/services", headless_service("gate"))
+    api.create(f"/apis/batch/v1/namespaces/{namespace}/jobs", indexed_job("gate", 2))
+    eventually("both run", lambda: [is_ready(pod) for pod in _pods(api, namespace)] == [True, True])
+    pods = _pods(api, namespace)
+    assert {pod["spec"]["hostname"] for pod in pods} == {"gate-0", "gate-1"}
+    assert {pod["spec"]["subdomain"] for pod in pods} == {"gate"}
+    slices = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
+    eventually("the Service knows both", lambda: _hostnames(api, slices) == {"gate-0", "gate-1"})
+    jobs.finish("gate", message="350 GB/s")
+    eventually("the Job completes", lambda: _has_ended(api, namespace, "gate", "Complete"))
+    assert api.get(f"/apis/batch/v1/namespaces/{namespace}/jobs/gate")["status"]["completedIndexes"] == "0,1"
+    ended = [pod["status"]["containerStatuses"][0]["state"]["terminated"] for pod in _pods(api, namespace)]
+    assert [one["message"] for one in ended] == ["350 GB/s", "350 GB/s"]
+
+
+@pytest.mark.slow
 def test_job_reports_with_its_own_rights(api: Api, namespace: str) -> None:
     progress = {
         "apiVersion": "v1",
@@ -100,6 +139,10 @@ def _start(api: Api, namespace: str, name: str) -> None:
 def _has_ended(api: Api, namespace: str, name: str, how: str) -> bool:
     body = api.get(f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
     return condition(body, how).get("status") == "True"
+
+
+def _hostnames(api: Api, slices: str) -> set[str]:
+    return {entry["hostname"] for part in api.items(slices) for entry in part["endpoints"] or [] if "hostname" in entry}
 
 
 def _pods(api: Api, namespace: str) -> list[Json]:
