@@ -8,14 +8,13 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from planner import report_fit, weights
-from planner.alternatives import Alternative
-from planner.cases import Case
+from planner.cases import Case, Instead
 from planner.kernels import runs
 from planner.memory import Fit, StageFit
 from planner.models import BF16_BYTES, GIB, Model
 
 
-def data(case: Case, fit: Fit, others: tuple[Alternative, ...]) -> dict[str, object]:
+def data(case: Case, fit: Fit, instead: Instead) -> dict[str, object]:
     """The fit for programs; sizes in GiB per GPU, tokens of one replica unless they say `total`."""
     able = runs(case.model, case.gpu)
     return {
@@ -34,11 +33,12 @@ def data(case: Case, fit: Fit, others: tuple[Alternative, ...]) -> dict[str, obj
         "kv_cache_dtype": case.load.kv_cache_dtype,
         "kv_tokens_total": fit.kv_tokens * case.shape.data,
         "explain": {f"stage {stage.stage}": list(formulas(case, fit, stage)) for stage in fit.stages},
-        "alternatives": [report_fit.alternative_data(case.model, item) for item in others],
+        "alternatives": [report_fit.alternative_data(case.model, item) for item in instead.hardware],
+        "alternatives_need": list(instead.flags),
     }
 
 
-def render(case: Case, fit: Fit, others: tuple[Alternative, ...], *, explain: bool) -> tuple[RenderableType, ...]:
+def render(case: Case, fit: Fit, instead: Instead, *, explain: bool) -> tuple[RenderableType, ...]:
     """Table, a bar for each stage, the verdicts, and formulas if they are wanted."""
     able = runs(case.model, case.gpu)
     title = Text(f"{case.model.title} ({case.model.precision}) on {case.nodes} x {case.hardware}")
@@ -46,7 +46,7 @@ def render(case: Case, fit: Fit, others: tuple[Alternative, ...], *, explain: bo
     if explain:
         for stage in fit.stages:
             lines += [Text(f"\nStage {stage.stage}"), *(Text(f"- {line}") for line in formulas(case, fit, stage))]
-    tail = report_fit.render_alternatives(case.model, others) if others else ()
+    tail = report_fit.render_alternatives(case.model, instead.hardware, instead.flags) if instead.hardware else ()
     return (title, *report_fit.render_fit(fit), *lines, *tail)
 
 
@@ -62,6 +62,20 @@ def about(model: Model) -> Iterator[str]:
         doubt = "" if abs(off) < 0.02 else ": the computed fit is off by as much; check quantization_config"
         yield f"{model.checkpoint_bytes / 1e9:.1f} GB by the index, {off:+.1%}{doubt}"
     yield "parsers, flags, licence and gating stand in no config.json: docs/configuration.md says how to add them"
+
+
+def about_data(model: Model) -> dict[str, object]:
+    """The same for programs; sizes in bytes, `index_bytes` null where no index was given."""
+    return {
+        "kind": model.architecture.kind,
+        "layers": model.architecture.layers,
+        "precision": model.precision,
+        "context_tokens": model.context_tokens,
+        "total_parameters": round(model.total_parameters),
+        "active_parameters": round(model.active_parameters),
+        "computed_bytes": round(weights.checkpoint_bytes(model)),
+        "index_bytes": model.checkpoint_bytes,
+    }
 
 
 def formulas(case: Case, fit: Fit, stage: StageFit) -> Iterator[str]:

@@ -99,18 +99,22 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """The ranked choices, what was left out, and the conditions under which the largest models pay."""
+    """The ranked choices, what was left out, and the conditions under which the largest models pay.
+
+    `instead`: what to type where there is no choice; None where there is one, or nothing that would do.
+    """
 
     choices: tuple[Choice, ...]
     excluded: tuple[Excluded, ...]
     conditions: tuple[str, ...]
+    instead: str | None = None
 
 
 def recommend(wish: Wish, stack_price: StackPrice) -> Advice:
     """Rank models and hardware. `stack_price` tells the bill of the whole stack on given GPU nodes."""
     kept: list[Offer] = []
     excluded: list[Excluded] = []
-    for family in _ladder(wish):
+    for family in ladder(wish):
         offers = _offers(family, wish, stack_price)
         affordable = tuple(offer for offer in offers if offer.price.total_per_hour <= (wish.budget or math.inf))
         if affordable:
@@ -135,7 +139,7 @@ def tier(model: Model) -> Tier:
     return max((name for name in TIERS if TIERS[name] <= model.total_parameters), key=lambda name: TIERS[name])
 
 
-def _ladder(wish: Wish) -> tuple[tuple[Model, ...], ...]:
+def ladder(wish: Wish) -> tuple[tuple[Model, ...], ...]:
     """Families of the wanted tier and the one below, smallest first; where all of them failed, of the next tier."""
     largest_failed = max((model.total_parameters for model in wish.failed), default=0.0)
     families = [family for name in CANDIDATES if (family := checkpoints((name,)))]

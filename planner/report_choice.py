@@ -34,7 +34,8 @@ def render_advice(advice: Advice) -> tuple[RenderableType, ...]:
     left_out = listing(("-", f"{item.title}: {item.reason}") for item in advice.excluded)
     excluded = (Text("\nLeft out:"), left_out) if advice.excluded else ()
     if not advice.choices:
-        return (Text("Nothing fits what is wanted."), conditions, *excluded)
+        instead = f"   type:    {advice.instead}\n" if advice.instead else ""
+        return (Text(f"Nothing fits what is wanted.\n{instead}"), conditions, *excluded)
     reasons = listing((f"{choice.rank}.", "; ".join(choice.reasons)) for choice in advice.choices)
     return _ranked(advice), reasons, Text(), conditions, *excluded
 
@@ -141,6 +142,7 @@ def advice_data(advice: Advice) -> dict[str, object]:
         ],
         "excluded": [{"model": item.title, "reason": item.reason} for item in advice.excluded],
         "conditions": list(advice.conditions),
+        "instead": advice.instead,
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -45,9 +45,10 @@ def verdict(fit: Fit) -> str:
     return f"Fits: {fit.kv_tokens:,} KV tokens, {fit.concurrent_requests:.1f} requests of {length} at once."
 
 
-def render_alternatives(model: Model, found: Iterable[Alternative]) -> tuple[RenderableType, ...]:
-    """What would fit instead, one line each."""
-    return Text("What would fit (price of the GPU nodes alone):"), *(
+def render_alternatives(model: Model, found: Iterable[Alternative], flags: Sequence[str]) -> tuple[RenderableType, ...]:
+    """What would fit instead, one line each, and the flags that it needs."""
+    need = f" with {' '.join(flags)}" if flags else ""
+    return Text(f"What would fit{need} (price of the GPU nodes alone):"), *(
         Text(f"- {described(model, item)}") for item in found
     )
 

@@ -168,7 +168,7 @@ def test_recommend_ends_with_1_where_nothing_is_left() -> None:
         (("compare", "--model", "kimi"), "type:    --model kimi-k2.5"),
         (("compare", "--max-model-len", "0"), "--max-model-len 0"),
         (("compare", "--tokens-per-second", "fast"), "0.001 to 1e9"),
-        (("compare", "--tokens-per-second", "kimi=5"), "names no model of the catalogue"),
+        (("compare", "--tokens-per-second", "kimi=5"), "a model of the catalogue"),
         (("price", "--boot-minutes", "0"), "--boot-minutes 0"),
         (("price", "--purchase", "spot"), "on_demand"),
     ],
