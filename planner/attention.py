@@ -46,6 +46,13 @@ class MultiHeadLatentAttention:
         """Values that decoding adds up for each head: the compressed vector itself."""
         return self.kv_lora_rank
 
+    @property
+    def split_widths(self) -> tuple[tuple[int, str], ...]:
+        """The widths of projections that are split by head, and what has them."""
+        keys, rotary, values = self.qk_nope_head_dim, self.qk_rope_head_dim, self.v_head_dim
+        queries = (self.heads * (keys + rotary), "query projection")
+        return queries, (self.heads * (keys + values), "KV up projection"), (self.heads * values, "attention output")
+
     def parameters(self, hidden: int, tensor_parallel: int) -> float:
         """Down projections are whole on every rank, the others are split by head."""
         whole = hidden * (self.q_lora_rank + self.kv_lora_rank + self.qk_rope_head_dim)
@@ -103,6 +110,11 @@ class GroupedQueryAttention:
     def value_width(self) -> int:
         """Values that decoding adds up for each head."""
         return self.head_dim
+
+    @property
+    def split_widths(self) -> tuple[tuple[int, str], ...]:
+        """The width of the projection that is split by head and not merged with others, and what has it."""
+        return ((self.heads * self.head_dim, "attention output"),)
 
     def parameters(self, hidden: int, tensor_parallel: int) -> float:
         """Query, key, value and output projections, split by head."""
