@@ -11,7 +11,7 @@ from planner import report_fit, weights
 from planner.cases import Case, Instead
 from planner.kernels import runs
 from planner.memory import Fit, StageFit
-from planner.models import BF16_BYTES, GIB, Model
+from planner.models import GIB, Model
 
 
 def data(case: Case, fit: Fit, instead: Instead) -> dict[str, object]:
@@ -79,45 +79,18 @@ def about_data(model: Model) -> dict[str, object]:
 
 
 def formulas(case: Case, fit: Fit, stage: StageFit) -> Iterator[str]:
-    """Each figure of a stage as a formula with its numbers."""
-    load, cache = case.load, stage.cache
-    yield (
-        f"budget {fit.budget_gib:.2f} GiB = {fit.usable_gib:.2f} GiB of {case.gpu.name} x "
-        f"{load.gpu_memory_utilization:g}"
-    )
-    yield f"weights {stage.weights_gib:.2f} GiB = {_weights(case.model, stage, fit)}"
+    """Each figure of a stage as a formula with its numbers; behind a semicolon, what they are."""
+    utilization = case.load.gpu_memory_utilization
+    yield f"budget {fit.budget_gib:.3f} GiB = {fit.usable_gib:.2f} GiB x {utilization:g}; of {case.gpu.name}"
+    parts = " + ".join(f"{part.name} {part.bytes / GIB:.3f}" for part in stage.weights)
+    yield f"weights {stage.weights_gib:.3f} GiB = {parts}; {case.model.weights.title}"
+    for part in stage.weights:
+        yield f"{part.name} {part.bytes / GIB:.3f} GiB = {part.explained}"
+    terms = " + ".join(f"{term.name} {term.gib:.3f}" for term in stage.overhead)
+    yield f"overhead {stage.overhead_gib:.3f} GiB = {terms}"
     for term in stage.overhead:
-        yield f"{term.name} {term.gib:.2f} GiB = {term.why}"
-    yield (
-        f"KV cache {stage.kv_gib:.2f} GiB = {fit.budget_gib:.2f} - {stage.weights_gib:.2f} - {stage.overhead_gib:.2f}"
-    )
-    yield (
-        f"a token takes {cache.bytes_per_token:,} bytes on this GPU; a block of {cache.block_tokens} tokens "
-        f"{cache.block_bytes:,}"
-    )
-    states = f" + {cache.state_blocks} for linear attention's state" if cache.state_blocks else ""
-    spread = f" tokens x {cache.context} ranks" if cache.context > 1 else " tokens"
-    blocks = cache.blocks_per_request(fit.max_model_len)
-    yield (
-        f"a request of {fit.max_model_len:,} tokens takes {blocks:,} blocks = its length / "
-        f"({cache.block_tokens}{spread}), rounded up{states}"
-    )
-    yield (
-        f"{max(0.0, stage.kv_gib):.2f} GiB / {cache.block_bytes / GIB:.6f} GiB a block / {blocks:,} blocks = "
-        f"{stage.requests:.2f} requests = {stage.kv_tokens:,} tokens"
-    )
-
-
-def _weights(model: Model, stage: StageFit, fit: Fit) -> str:
-    architecture, shape = model.architecture, fit.shape
-    embedding = BF16_BYTES * architecture.vocabulary * architecture.hidden / shape.tensor / GIB
-    ends = []
-    if stage.stage == 0:
-        ends.append(f"embedding {embedding:.2f}")
-        if architecture.vision is not None:
-            ends.append(f"image encoder {weights.vision_bytes(model) / GIB:.2f}")
-    if stage.stage == shape.pipeline - 1 and not (shape.pipeline == 1 and architecture.tied_embeddings):
-        ends.append(f"output head {embedding:.2f}")
-    rest = stage.weights_gib - sum(float(end.rpartition(" ")[2]) for end in ends)
-    layers = f"{stage.layers} layers {rest:.2f} ({model.weights.title}, split over {shape.tensor} x {shape.data} GPUs)"
-    return " + ".join((layers, *ends))
+        yield f"{term.name} {term.gib:.3f} GiB = {term.why}"
+    left = f"{fit.budget_gib:.3f} - {stage.weights_gib:.3f} - {stage.overhead_gib:.3f}"
+    yield f"KV cache {stage.kv_gib:.3f} GiB = {left}"
+    yield from stage.cache.explained
+    yield from report_fit.capacity_formulas(stage)

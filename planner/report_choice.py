@@ -13,6 +13,7 @@ from planner.memory import Fit
 from planner.models import Model
 from planner.prices import REGION
 from planner.recommend import Advice, Choice, tier
+from planner.report_fit import capacity_formulas
 from planner.tables import listing, short, table
 from planner.throughput import UNSTATED
 
@@ -68,15 +69,16 @@ def explain_compare(found: tuple[Row, ...]) -> Iterator[str]:
     for row in found:
         if row.fit is None:
             continue
-        yield f"{row.model.name} on {row.gpus} x {row.gpu.name}: {_memory(row.fit, row.load.gpu_memory_utilization)}"
+        yield f"{row.model.name} on {row.gpus} x {row.gpu.name}"
+        yield from _memory(row.fit, row.load.gpu_memory_utilization)
         if row.instance is not None and row.usd_per_hour is not None:
             one = row.instance.usd_per_hour
-            yield f"  {row.nodes} x {one:g} USD/h of {row.instance.name} = {row.usd_per_hour:g} USD/h"
+            yield f"  {row.usd_per_hour:g} USD/h = {row.nodes} x {one:g} USD/h; of {row.instance.name}"
         if row.stated is not None and row.usd_per_million is not None:
             tokens = row.stated.tokens_per_second
             yield (
-                f"  {row.usd_per_hour:g} USD/h / ({tokens:g} tokens/s x 3600 s) x 1e6 = "
-                f"{row.usd_per_million:.2f} USD per million; {row.stated.source}"
+                f"  {row.usd_per_million:.2f} USD per million = {row.usd_per_hour:g} USD/h / "
+                f"({tokens:g} tokens/s x 3600 s) x 1000000; {row.stated.source}"
             )
 
 
@@ -84,14 +86,19 @@ def explain_advice(advice: Advice, utilization: float) -> Iterator[str]:
     """Memory, price and break-even of each choice as formulas with their numbers."""
     for choice in advice.choices:
         offer = choice.offer
+        yield f"{choice.rank}. {offer.model.name} on {offer.hardware.nodes} x {offer.hardware.instance.name}"
+        yield from _memory(offer.hardware.fit, utilization)
         parts = [f"{part.name} {part.per_hour:.6f}" for part in offer.price.parts if part.per_hour is not None]
-        yield f"{choice.rank}. {offer.model.name}: {_memory(offer.hardware.fit, utilization)}"
-        yield f"  {' + '.join(parts)} = {offer.price.total_per_hour:.6f} USD/h; unknown: {_unknown(choice)}"
+        usd = offer.price.total_per_hour
+        yield f"  {usd:.6f} USD/h = {' + '.join(parts)}; unknown: {_unknown(choice)}; `price --explain`"
         if choice.api_price is not None:
+            daily, rate = choice.break_even_tokens_per_day, choice.break_even_tokens_per_second
+            yield f"  {daily:,.0f} tokens/day = {usd:.6f} USD/h x 24 h / {choice.api_price:g} USD x 1000000 tokens"
+            yield f"  {rate:,.0f} tokens/s = {daily:,.0f} tokens/day / 86400; around the clock"
+        if choice.stated is not None and choice.usd_per_million is not None:
             yield (
-                f"  {offer.price.total_per_hour:.6f} USD/h x 24 h / {choice.api_price:g} USD per million = "
-                f"{choice.break_even_tokens_per_day:,.0f} tokens/day = "
-                f"{choice.break_even_tokens_per_second:,.0f} tokens/s around the clock"
+                f"  {choice.usd_per_million:.2f} USD per million = {usd:.6f} USD/h / "
+                f"({choice.stated.tokens_per_second:g} tokens/s x 3600 s) x 1000000; {choice.stated.source}"
             )
 
 
@@ -213,14 +220,13 @@ def _split(fit: Fit) -> str:
     return f"{fit.tensor_parallel}x{fit.pipeline_parallel}"
 
 
-def _memory(fit: Fit, utilization: float) -> str:
+def _memory(fit: Fit, utilization: float) -> Iterator[str]:
+    """The tightest stage; `fit --explain` takes weights and overhead apart."""
     stage = min(fit.stages, key=lambda stage: stage.kv_tokens)
     budget = f"{fit.usable_gib:g} GiB x {utilization:g}"
-    return (
-        f"{budget} - {stage.weights_gib:.2f} weights - {stage.overhead_gib:.2f} overhead = {stage.kv_gib:.2f} GiB "
-        f"for {stage.kv_tokens:,} KV tokens (stage {stage.stage}); "
-        f"{fit.kv_tokens:,} / {fit.max_model_len:,} tokens = {fit.concurrent_requests:.1f} requests"
-    )
+    left = f"{budget} - {stage.weights_gib:.3f} weights - {stage.overhead_gib:.3f} overhead"
+    yield f"  {stage.kv_gib:.3f} GiB of KV cache = {left}; stage {stage.stage}; `fit --explain` takes them apart"
+    yield from (f"  {line}" for line in (*stage.cache.explained, *capacity_formulas(stage)))
 
 
 def _unknown(choice: Choice) -> str:

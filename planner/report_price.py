@@ -74,12 +74,23 @@ def explain_price(price: Price) -> Iterator[str]:
 def explain_first_token(found: FirstToken) -> Iterator[str]:
     """Each phase as a formula with its numbers, and where its length comes from."""
     for phase in found.phases:
-        hours = f"{phase.seconds:.0f} s / 3600"
-        yield f"{phase.name}: {hours} x {phase.usd_per_hour:.2f} USD/h = {phase.usd:.2f} USD; {phase.source}"
+        hours = f"{phase.seconds:.2f} s / 3600"
+        yield f"{phase.name}: {hours} x {phase.usd_per_hour:.4f} USD/h = {phase.usd:.2f} USD; {phase.source}"
+    paid = [f"{phase.usd:.2f}" for phase in found.phases]
     if found.download_usd:
         rate = found.download_usd / found.download_gb
-        yield f"weights through NAT: {found.download_gb:.1f} GB x {rate:g} USD/GB = {found.download_usd:.2f} USD"
-    yield f"until first token: {found.seconds:.0f} s, {found.usd:.2f} USD{'' if found.complete else ' at least'}"
+        yield f"weights through NAT: {found.download_gb:.2f} GB x {rate:g} USD/GB = {found.download_usd:.2f} USD"
+        paid.append(f"{found.download_usd:.2f}")
+    seconds = " + ".join(f"{phase.seconds:.1f}" for phase in found.phases)
+    yield f"time until first token: {seconds} s = {found.seconds:.1f} s"
+    least = "" if found.complete else "; at least, as prices are unknown"
+    yield f"price until first token: {' + '.join(paid)} = {found.usd:.2f} USD{least}"
+    if found.overlap_usd:
+        rates = {phase.name: phase for phase in found.phases}
+        staging, boot = rates["staging"], rates["boot"]
+        idle = f"({staging.seconds:.1f} - {boot.seconds:.1f}) s / 3600"
+        gpus = f"{boot.usd_per_hour - staging.usd_per_hour:.4f} USD/h"
+        yield f"GPU nodes beside the staging: {idle} x {gpus} = {found.overlap_usd:.2f} USD more"
 
 
 def price_data(price: Price) -> dict[str, object]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from planner import prices
 from planner.hardware import SYSTEM_TYPES
 from planner.plan import Plan
+from planner.rules import NODE_BYTES_PER_SECOND
 from planner.settings import NewNetwork
 
 BOOT = "assumed: instance start, node join, image pull"
@@ -85,7 +86,7 @@ def until_first_token(plan: Plan, pace: Pace | None = None) -> FirstToken | None
     lengths = (
         ("platform", pace.platform_minutes * 60, "assumed: network, control plane, system nodes, file system"),
         *between,
-        ("load", plan.weights.expected_load_seconds, "computed: all nodes read the weights; no compilation"),
+        ("load", plan.weights.expected_load_seconds, _load(plan)),
     )
     phases = []
     for name, seconds, source in lengths:
@@ -104,6 +105,19 @@ def until_first_token(plan: Plan, pace: Pace | None = None) -> FirstToken | None
     )
 
 
+def _load(plan: Plan) -> str:
+    """How all nodes read the weights: over the file system together, or each over its own network."""
+    gb, nodes, shared = (
+        plan.weights.size_bytes / 1e9,
+        plan.settings.gpu_nodes.count,
+        plan.weights.throughput_mb_per_second,
+    )
+    own = NODE_BYTES_PER_SECOND / 1e6
+    if nodes / shared >= 1 / own:
+        return f"computed: {nodes} x {gb:.2f} GB x 1000 / {shared:g} MB/s, limited by the file system; no compilation"
+    return f"computed: {gb:.2f} GB x 1000 / {own:g} MB/s, limited by a node's network; no compilation"
+
+
 def _staging(plan: Plan, pace: Pace) -> tuple[float, str]:
     """Seconds from the hub to the file system, and what limits them."""
     network = SYSTEM_TYPES[plan.settings.platform.system_nodes.instance_type].network_gbps * 1000 / 8
@@ -113,8 +127,8 @@ def _staging(plan: Plan, pace: Pace) -> tuple[float, str]:
         "the system node's network": network,
     }
     slowest = min(rates, key=lambda name: rates[name])
-    gb = plan.weights.size_bytes / 1e9
-    return gb * 1000 / rates[slowest], f"computed: {gb:.0f} GB at {rates[slowest]:.0f} MB/s, limited by {slowest}"
+    gb, rate = plan.weights.size_bytes / 1e9, rates[slowest]
+    return gb * 1000 / rate, f"computed: {gb:.2f} GB x 1000 / {rate:g} MB/s, limited by {slowest}"
 
 
 def _download(plan: Plan) -> tuple[float, float | None]:

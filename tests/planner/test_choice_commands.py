@@ -47,8 +47,8 @@ def test_price_explained_is_each_figure_with_its_numbers() -> None:
         "rootVolumes: 800 GB-month x 0.08 USD / 730 h = 0.087671 USD/h",
         "110.080000 + 1.814400 + 0.100000 + 0.045000 + 0.005000 + 0.087671 = 112.132071 USD/h",
         "112.132071 USD/h x 730 h = 81856.41 USD",
-        "staging: 1153 s / 3600 x 2.05 USD/h = 0.66 USD; computed: 595 GB at 516 MB/s, limited by the hub",
-        "595.1 GB x 0.045 USD/GB = 26.78 USD",
+        "staging: 1153.38 s / 3600 x 2.0521 USD/h = 0.66 USD; computed: 595.14 GB x 1000 / 516 MB/s, limited by the hub",
+        "595.14 GB x 0.045 USD/GB = 26.78 USD",
     ):
         assert expected in shown
 
@@ -99,7 +99,7 @@ def test_compare_one_model_in_every_precision_with_formulas() -> None:
     assert {row["runs"] for row in found["rows"] if row["precision"] == "nvfp4"} == {"no", "yes"}
     formulas = "\n".join(found["explain"])
     assert "79.65 GiB x 0.9 -" in formulas
-    assert "63.296 USD/h / (1000 tokens/s x 3600 s) x 1e6 = 17.58 USD per million" in formulas
+    assert "17.58 USD per million = 63.296 USD/h / (1000 tokens/s x 3600 s) x 1000000" in formulas
 
 
 def test_recommend_lists_choices_reasons_and_break_even() -> None:
@@ -108,7 +108,8 @@ def test_recommend_lists_choices_reasons_and_break_even() -> None:
     assert re.search(r"1 p5en\.48xlarge +8x1 .* >=65\.33 +627 M/day", shown)
     assert "an API is no option" in shown
     words = " ".join(shown.split())
-    assert "65.326153 USD/h x 24 h / 2.5 USD per million = 627,131,073 tokens/day = 7,258 tokens/s" in words
+    assert "627,131,073 tokens/day = 65.326153 USD/h x 24 h / 2.5 USD x 1000000 tokens" in words
+    assert "7,258 tokens/s = 627,131,073 tokens/day / 86400" in words
 
 
 def test_recommend_for_programs() -> None:
