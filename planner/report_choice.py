@@ -8,7 +8,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from planner.compare import Row
+from planner.alternatives import MOST_NODES
+from planner.compare import GPUS_OF_A_NODE, Row
 from planner.memory import Fit
 from planner.models import Model
 from planner.prices import REGION
@@ -109,8 +110,9 @@ def compare_data(found: tuple[Row, ...]) -> dict[str, object]:
             {
                 **_model_data(row.model),
                 "gpu": row.gpu.key,
-                "runs": row.runs,
-                "fits": row.fit is not None,
+                "runs": row.runs.verdict,
+                "runs_why": row.runs.why,
+                "fits": None if row.runs.verdict == "no" else row.fit is not None,
                 "gpus": row.gpus or None,
                 **_fit_data(row.fit),
                 "max_model_len": row.load.max_model_len,
@@ -182,9 +184,11 @@ def _billions(parameters: float) -> str:
 
 
 def _shape(row: Row) -> tuple[str, str, str]:
+    if row.runs.verdict == "no":
+        return f"not on {_gpu(row)}", "", ""
     if row.fit is None:
-        return f"none: > 4 nodes of {_gpu(row)}", "", ""
-    mark = {"yes": "", "no": " !", "unknown": " ?"}[row.runs]
+        return f"> {MOST_NODES * GPUS_OF_A_NODE} {_gpu(row)}", "", ""
+    mark = " ?" if row.runs.verdict == "unknown" else ""
     return f"{row.gpus} {_gpu(row)}{mark}", _split(row.fit), short(row.fit.kv_tokens)
 
 
@@ -196,17 +200,24 @@ def _gpu(row: Row) -> str:
 def _money(row: Row) -> tuple[str, str, str]:
     where = f"{row.nodes} {row.instance.name}" if row.instance else ""
     usd = "unknown" if row.usd_per_hour is None else f"{row.usd_per_hour:.2f}"
-    return where, usd if row.fit else "", "-" if row.usd_per_million is None else f"{row.usd_per_million:.2f}"
+    return (
+        (where, usd, "-" if row.usd_per_million is None else f"{row.usd_per_million:.2f}") if row.fit else ("", "", "")
+    )
 
 
 def _notes(found: tuple[Row, ...]) -> Iterator[str]:
-    gpus = ", ".join(dict.fromkeys(row.gpu.name for row in found))
+    names = ", ".join(dict.fromkeys(row.gpu.name for row in found))
     longest = max((row.load.max_model_len for row in found), default=0)
-    yield f"GPUs: the fewest that hold weights and one request of {longest:,} tokens or the model's context ({gpus})."
+    yield f"GPUs: the fewest that hold weights and one request of {longest:,} tokens or the model's context ({names})."
     yield f"KV: tokens that fit into the cache. USD/h: whole instances, on demand in {REGION}."
-    if any(row.runs == "no" for row in found):
-        yield "! fits, but vLLM has no kernels for this precision on this GPU"
-    if any(row.runs == "unknown" for row in found):
+    unable: dict[tuple[str, str], list[str]] = {}
+    for row in found:
+        if row.runs.verdict == "no":
+            reason = row.runs.why.partition(";")[0]
+            unable.setdefault((row.model.family + " " + row.model.precision, reason), []).append(_gpu(row))
+    for (model, reason), gpus in unable.items():
+        yield f"{model} does not run on {', '.join(gpus)}: {reason}"
+    if any(row.runs.verdict == "unknown" for row in found):
         yield "? fits, and nobody confirmed that vLLM runs this precision on this GPU"
     sources = dict.fromkeys(
         f"USD/M: {row.stated.tokens_per_second:g} tokens/s, {row.stated.source}" for row in found if row.stated

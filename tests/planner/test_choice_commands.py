@@ -47,7 +47,7 @@ def test_price_explained_is_each_figure_with_its_numbers() -> None:
         "rootVolumes: 800 GB-month x 0.08 USD / 730 h = 0.087671 USD/h",
         "110.080000 + 1.814400 + 0.100000 + 0.045000 + 0.005000 + 0.087671 = 112.132071 USD/h",
         "112.132071 USD/h x 730 h = 81856.41 USD",
-        "staging: 1153.38 s / 3600 x 2.0521 USD/h = 0.66 USD; computed: 595.14 GB x 1000 / 516 MB/s, limited by the hub",
+        "staging: 1153.38 s / 3600 x 2.0521 USD/h = 0.66 USD; computed: 595.14 GB x 1000 / 516 MB/s",
         "595.14 GB x 0.045 USD/GB = 26.78 USD",
     ):
         assert expected in shown
@@ -91,6 +91,18 @@ def test_compare_prices_a_million_tokens_at_the_stated_throughput_and_names_its_
     assert "2400 tokens/s, physics-intern PR 12" in shown
     rows = data("compare", *flag)["rows"]
     assert [row["gpu"] for row in rows if row["tokens_per_second"]] == ["h100-80gb"]
+
+
+def test_compare_says_where_a_format_does_not_run_instead_of_a_price() -> None:
+    shown = text("compare", "--model", "kimi-k2.5")
+    for gpu in ("A100", "H100", "H200"):
+        assert re.search(rf"nvfp4 +not on {gpu} *$", shown, re.MULTILINE)
+    assert re.search(r"nvfp4 +4 B200 .* 113\.93", shown)
+    assert "kimi-k2.5 nvfp4 does not run on A100, H100, H200: NVFP4 needs Blackwell" in shown
+    for row in data("compare", "--model", "kimi-k2.5")["rows"]:
+        if row["precision"] == "nvfp4" and row["gpu"] != "b200-180gb":
+            assert (row["runs"], row["fits"], row["usd_per_hour"], row["instance_type"]) == ("no", None, None, None)
+    assert re.search(r"glm-5 744B/40B +bf16 +not on A100 *$", text("compare"), re.MULTILINE)
 
 
 def test_compare_one_model_in_every_precision_with_formulas() -> None:
