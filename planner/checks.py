@@ -53,6 +53,11 @@ def spelled(value: str, choices: Iterable[str]) -> str:
     return next((name for name in choices if name.lower() == value.lower()), value)
 
 
+def as_text(value: object) -> object:
+    """`true` and `false` as text, which is no number; anything else as it is."""
+    return str(value).lower() if isinstance(value, bool) else value
+
+
 def deployment_name(value: str) -> str:
     """A DNS label that leaves room for what Kubernetes and the LeaderWorkerSet append."""
     if re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", value) and len(value) <= LONGEST_NAME:

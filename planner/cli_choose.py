@@ -122,11 +122,8 @@ def recommend(
 
 
 def _stack_price(settings: Deployment, model: Model, offer: Alternative) -> Price:
-    """The bill of the same stack with this model on these GPU nodes. A price of its own is one of its own type's."""
-    same = offer.instance.name == settings.gpu_nodes.instance_type
-    own = {name: usd for name, usd in settings.prices.items() if same or name != "gpuNodes"}
-    nodes = settings.gpu_nodes.model_copy(update={"instance_type": offer.instance.name, "count": offer.nodes})
-    changed = settings.model_copy(update={"model": model.name, "gpu_nodes": nodes, "prices": own})
+    """The bill of the same stack with this model on these GPU nodes."""
+    changed = pricing.on_nodes(settings, offer.instance, offer.nodes).model_copy(update={"model": model.name})
     return pricing.price(changed, offer.instance, SYSTEM_TYPES[settings.platform.system_nodes.instance_type])
 
 

@@ -116,7 +116,7 @@ def recommend(wish: Wish, stack_price: StackPrice) -> Advice:
     excluded: list[Excluded] = []
     for family in ladder(wish):
         offers = _offers(family, wish, stack_price)
-        affordable = tuple(offer for offer in offers if offer.price.total_per_hour <= (wish.budget or math.inf))
+        affordable = tuple(offer for offer in offers if within(offer.price, wish.budget))
         if affordable:
             kept.extend(_shown(affordable))
         else:
@@ -132,6 +132,11 @@ def recommend(wish: Wish, stack_price: StackPrice) -> Advice:
         for rank, offer in enumerate(kept, start=1)
     )
     return Advice(choices=choices, excluded=tuple(excluded), conditions=tuple(_conditions(wish, choices)))
+
+
+def within(price: Price, budget: float | None) -> bool:
+    """Whether a bill keeps a budget, compared at the cent that is shown; None is no budget."""
+    return round(price.total_per_hour, 2) <= round(math.inf if budget is None else budget, 2)
 
 
 def tier(model: Model) -> Tier:
@@ -190,7 +195,7 @@ def _why_not(family: tuple[Model, ...], offers: tuple[Offer, ...], wish: Wish) -
         load = f"{wish.concurrency} requests of {wish.load.max_model_len:,} tokens at once"
         return f"{load} fit on no hardware whose price is known"
     cheapest = min(offer.price.total_per_hour for offer in offers)
-    return f"the cheapest stack costs at least {cheapest:.2f} USD/h, above the budget of {wish.budget:g}"
+    return f"the cheapest stack costs at least {cheapest:.2f} USD/h, above the budget of {wish.budget:.2f}"
 
 
 def _reasons(offer: Offer, kept: tuple[Offer, ...], wish: Wish) -> Iterator[str]:

@@ -10,7 +10,7 @@ from planner.alternatives import MOST_NODES, Alternative, study
 from planner.hardware import GPU_TYPES, InstanceType
 from planner.kernels import runs
 from planner.models import Model
-from planner.recommend import TIERS, StackPrice, Wish, ladder, recommend
+from planner.recommend import TIERS, StackPrice, Wish, ladder, recommend, within
 
 SHORTEST_CONTEXT = 1024
 
@@ -110,4 +110,4 @@ def _affordable(model: Model, kind: InstanceType, nodes: int, wish: Wish, stack_
     if fit is None:
         return False
     price = stack_price(model, Alternative(instance=kind, nodes=nodes, fit=fit))
-    return "gpuNodes" not in price.unknown and price.total_per_hour <= (wish.budget or math.inf)
+    return "gpuNodes" not in price.unknown and within(price, wish.budget)
