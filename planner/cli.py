@@ -13,7 +13,7 @@ import typer
 
 from planner import cli_choose, cli_fit, cli_price, prices, report
 from planner.command_line import API_KEY, HUB_TOKEN, STACK_KEY, Commands, read, refuse, show
-from planner.options import AsJson, StackFile
+from planner.options import AsJson
 from planner.plan import plan as plan_stack
 from planner.prices import PriceFileError
 from planner.problems import SettingsError
@@ -33,12 +33,11 @@ def _prices_are_readable() -> None:
 
 @app.command()
 def check(
-    stack: Annotated[FilePath | None, typer.Argument(help="A Pulumi.<stack>.yaml.")] = None,
-    stack_file: StackFile = None,
+    stack_file: Annotated[FilePath, typer.Argument(help="A Pulumi.<stack>.yaml.")] = FilePath("Pulumi.dev.yaml"),
     as_json: AsJson = False,
 ) -> None:
     """Everything that `pulumi preview` would refuse in a stack file, or the plan."""
-    config = read(stack or stack_file or FilePath("Pulumi.dev.yaml"))
+    config = read(stack_file)
     try:
         plan = plan_stack(config[STACK_KEY], api_key_given=API_KEY in config, hub_token_given=HUB_TOKEN in config)
     except SettingsError as error:

@@ -74,7 +74,7 @@ def test_price_by_purchase() -> None:
 def test_price_shows_a_stack_that_is_above_its_limit(raw: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.test.yaml"
     file.write_text(yaml.safe_dump({"config": {STACK_KEY: raw | {"maxHourlyPrice": 5}}}))
-    assert "112.13" in text("price", "--stack-file", str(file))
+    assert "112.13" in text("price", str(file))
 
 
 def test_compare_shows_each_model_once_with_its_gpus() -> None:
@@ -138,7 +138,7 @@ def test_recommend_counts_what_is_around_the_gpu_nodes_by_the_users_own_stack_fi
     raw["prices"] = {"controlPlane": 7.1}
     file = tmp_path / "Pulumi.test.yaml"
     file.write_text(yaml.safe_dump({"config": {STACK_KEY: raw}}))
-    own, bare = data("recommend", "--stack-file", str(file)), data("recommend")
+    own, bare = data("recommend", str(file)), data("recommend")
     assert own["choices"][0]["usd_per_hour"] - bare["choices"][0]["usd_per_hour"] == pytest.approx(7.0)
 
 
@@ -146,7 +146,7 @@ def test_recommend_takes_a_price_of_the_stack_file_for_that_hardware_alone(raw: 
     raw["prices"] = {"gpuNodes": 1.0}
     file = tmp_path / "Pulumi.test.yaml"
     file.write_text(yaml.safe_dump({"config": {STACK_KEY: raw}}))
-    choices = data("recommend", "--stack-file", str(file), "--quality", "frontier")["choices"]
+    choices = data("recommend", str(file), "--quality", "frontier")["choices"]
     kimi = {choice["instance_type"]: choice["usd_per_hour"] for choice in choices if choice["family"] == "kimi-k2.5"}
     assert kimi["p5.48xlarge"] < 5
     assert kimi["p5en.48xlarge"] > 63
@@ -156,7 +156,7 @@ def test_recommend_leaves_out_what_has_no_known_price_in_the_region(raw: dict[st
     raw["platform"] |= {"region": "us-west-2", "availabilityZone": "us-west-2b"}
     file = tmp_path / "Pulumi.test.yaml"
     file.write_text(yaml.safe_dump({"config": {STACK_KEY: raw}}))
-    result = run("recommend", "--stack-file", str(file))
+    result = run("recommend", str(file))
     assert result.exit_code == DOES_NOT_FIT
     assert "no hardware whose price is known" in " ".join(result.stdout.split())
 

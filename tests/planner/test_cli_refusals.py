@@ -122,7 +122,7 @@ def test_a_region_without_prices_is_told_how_to_read_them(raw: dict[str, Any], t
     raw["platform"] |= {"region": "us-west-2", "availabilityZone": "us-west-2b"}
     file = tmp_path / "Pulumi.test.yaml"
     file.write_text(yaml.safe_dump({"config": {STACK_KEY: raw}}))
-    assert "price --refresh --region us-west-2 --write" in run("recommend", "--stack-file", str(file)).stdout
+    assert "price --refresh --region us-west-2 --write" in run("recommend", str(file)).stdout
 
 
 def test_a_load_that_no_hardware_bears_is_told_with_a_lighter_one() -> None:
