@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner import memory, parallelism, prices
 from planner.hardware import GPU_TYPES, Gpu, InstanceType
@@ -14,6 +14,8 @@ from planner.overhead import Load
 
 # More pipeline stages than this idle each other: such a shape may fit and is still no advice.
 MOST_NODES = 4
+# What every model of the catalogue fits with on some instance type: proposed where a load is too much for all.
+LIGHT = Load(gpu_memory_utilization=0.9, max_model_len=32_768, max_num_seqs=64, max_num_batched_tokens=8192)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,3 +83,14 @@ def _smallest(model: Model, instance: InstanceType, load: Load, requests: float)
         if fit is not None and fit.fits and fit.concurrent_requests >= requests:
             yield Alternative(instance=instance, nodes=nodes, fit=fit)
             return
+
+
+def lighter(load: Load) -> Load:
+    """The load with nothing above `LIGHT`."""
+    return replace(
+        load,
+        gpu_memory_utilization=max(LIGHT.gpu_memory_utilization, load.gpu_memory_utilization),
+        max_model_len=min(LIGHT.max_model_len, load.max_model_len),
+        max_num_seqs=min(LIGHT.max_num_seqs, load.max_num_seqs),
+        max_num_batched_tokens=min(LIGHT.max_num_batched_tokens, load.max_num_batched_tokens),
+    )

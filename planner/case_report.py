@@ -8,14 +8,13 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from planner import report_fit, weights
-from planner.alternatives import Alternative
-from planner.cases import Case
+from planner.cases import Case, Instead
 from planner.kernels import runs
 from planner.memory import Fit, StageFit
-from planner.models import BF16_BYTES, GIB, Model
+from planner.models import GIB, Model
 
 
-def data(case: Case, fit: Fit, others: tuple[Alternative, ...]) -> dict[str, object]:
+def data(case: Case, fit: Fit, instead: Instead) -> dict[str, object]:
     """The fit for programs; sizes in GiB per GPU, tokens of one replica unless they say `total`."""
     able = runs(case.model, case.gpu)
     return {
@@ -34,11 +33,12 @@ def data(case: Case, fit: Fit, others: tuple[Alternative, ...]) -> dict[str, obj
         "kv_cache_dtype": case.load.kv_cache_dtype,
         "kv_tokens_total": fit.kv_tokens * case.shape.data,
         "explain": {f"stage {stage.stage}": list(formulas(case, fit, stage)) for stage in fit.stages},
-        "alternatives": [report_fit.alternative_data(case.model, item) for item in others],
+        "alternatives": [report_fit.alternative_data(case.model, item) for item in instead.hardware],
+        "alternatives_need": list(instead.flags),
     }
 
 
-def render(case: Case, fit: Fit, others: tuple[Alternative, ...], *, explain: bool) -> tuple[RenderableType, ...]:
+def render(case: Case, fit: Fit, instead: Instead, *, explain: bool) -> tuple[RenderableType, ...]:
     """Table, a bar for each stage, the verdicts, and formulas if they are wanted."""
     able = runs(case.model, case.gpu)
     title = Text(f"{case.model.title} ({case.model.precision}) on {case.nodes} x {case.hardware}")
@@ -46,7 +46,7 @@ def render(case: Case, fit: Fit, others: tuple[Alternative, ...], *, explain: bo
     if explain:
         for stage in fit.stages:
             lines += [Text(f"\nStage {stage.stage}"), *(Text(f"- {line}") for line in formulas(case, fit, stage))]
-    tail = report_fit.render_alternatives(case.model, others) if others else ()
+    tail = report_fit.render_alternatives(case.model, instead.hardware, instead.flags) if instead.hardware else ()
     return (title, *report_fit.render_fit(fit), *lines, *tail)
 
 
@@ -64,46 +64,33 @@ def about(model: Model) -> Iterator[str]:
     yield "parsers, flags, licence and gating stand in no config.json: docs/configuration.md says how to add them"
 
 
+def about_data(model: Model) -> dict[str, object]:
+    """The same for programs; sizes in bytes, `index_bytes` null where no index was given."""
+    return {
+        "kind": model.architecture.kind,
+        "layers": model.architecture.layers,
+        "precision": model.precision,
+        "context_tokens": model.context_tokens,
+        "total_parameters": round(model.total_parameters),
+        "active_parameters": round(model.active_parameters),
+        "computed_bytes": round(weights.checkpoint_bytes(model)),
+        "index_bytes": model.checkpoint_bytes,
+    }
+
+
 def formulas(case: Case, fit: Fit, stage: StageFit) -> Iterator[str]:
-    """Each figure of a stage as a formula with its numbers."""
-    load, cache = case.load, stage.cache
-    yield (
-        f"budget {fit.budget_gib:.2f} GiB = {fit.usable_gib:.2f} GiB of {case.gpu.name} x "
-        f"{load.gpu_memory_utilization:g}"
-    )
-    yield f"weights {stage.weights_gib:.2f} GiB = {_weights(case.model, stage, fit)}"
+    """Each figure of a stage as a formula with its numbers; behind a semicolon, what they are."""
+    utilization = case.load.gpu_memory_utilization
+    yield f"budget {fit.budget_gib:.3f} GiB = {fit.usable_gib:.2f} GiB x {utilization:g}; of {case.gpu.name}"
+    parts = " + ".join(f"{part.name} {part.bytes / GIB:.3f}" for part in stage.weights)
+    yield f"weights {stage.weights_gib:.3f} GiB = {parts}; {case.model.weights.title}"
+    for part in stage.weights:
+        yield f"{part.name} {part.bytes / GIB:.3f} GiB = {part.explained}"
+    terms = " + ".join(f"{term.name} {term.gib:.3f}" for term in stage.overhead)
+    yield f"overhead {stage.overhead_gib:.3f} GiB = {terms}"
     for term in stage.overhead:
-        yield f"{term.name} {term.gib:.2f} GiB = {term.why}"
-    yield (
-        f"KV cache {stage.kv_gib:.2f} GiB = {fit.budget_gib:.2f} - {stage.weights_gib:.2f} - {stage.overhead_gib:.2f}"
-    )
-    yield (
-        f"a token takes {cache.bytes_per_token:,} bytes on this GPU; a block of {cache.block_tokens} tokens "
-        f"{cache.block_bytes:,}"
-    )
-    states = f" + {cache.state_blocks} for linear attention's state" if cache.state_blocks else ""
-    spread = f" tokens x {cache.context} ranks" if cache.context > 1 else " tokens"
-    blocks = cache.blocks_per_request(fit.max_model_len)
-    yield (
-        f"a request of {fit.max_model_len:,} tokens takes {blocks:,} blocks = its length / "
-        f"({cache.block_tokens}{spread}), rounded up{states}"
-    )
-    yield (
-        f"{max(0.0, stage.kv_gib):.2f} GiB / {cache.block_bytes / GIB:.6f} GiB a block / {blocks:,} blocks = "
-        f"{stage.requests:.2f} requests = {stage.kv_tokens:,} tokens"
-    )
-
-
-def _weights(model: Model, stage: StageFit, fit: Fit) -> str:
-    architecture, shape = model.architecture, fit.shape
-    embedding = BF16_BYTES * architecture.vocabulary * architecture.hidden / shape.tensor / GIB
-    ends = []
-    if stage.stage == 0:
-        ends.append(f"embedding {embedding:.2f}")
-        if architecture.vision is not None:
-            ends.append(f"image encoder {weights.vision_bytes(model) / GIB:.2f}")
-    if stage.stage == shape.pipeline - 1 and not (shape.pipeline == 1 and architecture.tied_embeddings):
-        ends.append(f"output head {embedding:.2f}")
-    rest = stage.weights_gib - sum(float(end.rpartition(" ")[2]) for end in ends)
-    layers = f"{stage.layers} layers {rest:.2f} ({model.weights.title}, split over {shape.tensor} x {shape.data} GPUs)"
-    return " + ".join((layers, *ends))
+        yield f"{term.name} {term.gib:.3f} GiB = {term.why}"
+    left = f"{fit.budget_gib:.3f} - {stage.weights_gib:.3f} - {stage.overhead_gib:.3f}"
+    yield f"KV cache {stage.kv_gib:.3f} GiB = {left}"
+    yield from stage.cache.explained
+    yield from report_fit.capacity_formulas(stage)

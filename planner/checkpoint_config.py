@@ -16,6 +16,7 @@ from planner.attention import (
     MultiHeadLatentAttention,
     SparseIndexer,
 )
+from planner.catalogue.precisions import SMALLEST_GPTQ_GROUP
 from planner.models import BF16_BYTES, Architecture, Experts, Precision, VisionTower
 
 _DENSE = ("llama", "mistral", "qwen2", "qwen3")
@@ -216,9 +217,8 @@ def _precision(quantization: object, *, dense: bool) -> Precision:
     name = "nvfp4" if method == "modelopt" else "int4"
     size = bits / 8 + (1 / group if name == "nvfp4" else BF16_BYTES / group)
     linear = size if dense else BF16_BYTES
-    return Precision(
-        name=name, title=f"{name} in groups of {group}", expert_bytes=size, linear_bytes=linear, unit=group
-    )
+    unit = min(group, SMALLEST_GPTQ_GROUP) if method in ("gptq", "awq") and not dense else group
+    return Precision(name=name, title=f"{name} in groups of {group}", expert_bytes=size, linear_bytes=linear, unit=unit)
 
 
 def _positive(value: object) -> bool:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from planner import defaults, inline_models
-from planner.catalogue import CATALOGUE
+from planner.catalogue import CATALOGUE, find
 from planner.checkpoint_config import ConfigError
 from planner.hardware import GPU_TYPES, GPUS, SYSTEM_TYPES
 
@@ -40,6 +40,24 @@ def closest(value: str, choices: Iterable[str]) -> str | None:
     return found if found is not None and ranked[found] >= CLOSE_ENOUGH else None
 
 
+def nearest(value: str, choices: Iterable[str]) -> str:
+    """A choice to propose instead of `value`: one that looks like it, or begins like it, else the first."""
+    wanted, names = value.lower().rpartition("/")[2], tuple(choices)
+    heads = {name.partition("-")[0]: name for name in reversed(names)}
+    head = closest(wanted.partition("-")[0], dict.fromkeys(name.partition("-")[0] for name in names))
+    return closest(wanted, names) or (heads[head] if head else names[0])
+
+
+def spelled(value: str, choices: Iterable[str]) -> str:
+    """The choice that is `value` but for its case; `value` itself where none is."""
+    return next((name for name in choices if name.lower() == value.lower()), value)
+
+
+def as_text(value: object) -> object:
+    """`true` and `false` as text, which is no number; anything else as it is."""
+    return str(value).lower() if isinstance(value, bool) else value
+
+
 def deployment_name(value: str) -> str:
     """A DNS label that leaves room for what Kubernetes and the LeaderWorkerSet append."""
     if re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", value) and len(value) <= LONGEST_NAME:
@@ -59,7 +77,8 @@ def model(value: object) -> object:
         except ConfigError as error:
             raise NotAllowedError(str(error)) from None
         return value
-    return _one_of(str(value), CATALOGUE)
+    found = find(str(value))
+    return found.name if found else _one_of(str(value), CATALOGUE)
 
 
 def gpu_instance_type(value: str) -> str:
@@ -206,9 +225,9 @@ def version(value: str) -> tuple[int, ...]:
 
 def _one_of(value: str, choices: Iterable[str]) -> str:
     names = tuple(choices)
-    if value not in names:
-        raise NotAllowedError(", ".join(names), closest(value, names) or names[0])
-    return value
+    if (found := spelled(value, names)) not in names:
+        raise NotAllowedError(", ".join(names), nearest(value, names))
+    return found
 
 
 def _network(value: str) -> ipaddress.IPv4Network:

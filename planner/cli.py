@@ -12,13 +12,14 @@ from typing import Annotated
 import typer
 
 from planner import cli_choose, cli_fit, cli_price, prices, report
-from planner.command_line import API_KEY, HUB_TOKEN, STACK_KEY, read, refuse, show
-from planner.options import AsJson, StackFile
+from planner.command_line import API_KEY, HUB_TOKEN, STACK_KEY, Commands, read, refuse, show
+from planner.options import AsJson
 from planner.plan import plan as plan_stack
 from planner.prices import PriceFileError
 from planner.problems import SettingsError
+from planner.refusals import of_settings
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
+app = typer.Typer(cls=Commands, add_completion=False, no_args_is_help=True, help=__doc__)
 
 
 @app.callback()
@@ -27,21 +28,20 @@ def _prices_are_readable() -> None:
     try:
         prices.reference()
     except PriceFileError as error:
-        refuse(str(error))
+        refuse(prices.FILE.name, str(error), f"git checkout {prices.FILE.name}")
 
 
 @app.command()
 def check(
-    stack: Annotated[FilePath | None, typer.Argument(help="A Pulumi.<stack>.yaml.")] = None,
-    stack_file: StackFile = None,
+    stack_file: Annotated[FilePath, typer.Argument(help="A Pulumi.<stack>.yaml.")] = FilePath("Pulumi.dev.yaml"),
     as_json: AsJson = False,
 ) -> None:
     """Everything that `pulumi preview` would refuse in a stack file, or the plan."""
-    config = read(stack or stack_file or FilePath("Pulumi.dev.yaml"))
+    config = read(stack_file)
     try:
         plan = plan_stack(config[STACK_KEY], api_key_given=API_KEY in config, hub_token_given=HUB_TOKEN in config)
     except SettingsError as error:
-        refuse(str(error))
+        raise of_settings(error) from None
     show(report.summary(plan), report.render(plan), as_json=as_json)
 
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from planner import pricing
+from planner import prices, pricing
 from planner.alternatives import Alternative
-from planner.catalogue import CATALOGUE
 from planner.command_line import DOES_NOT_FIT, facts_of, model_of, positive, refuse, show
 from planner.compare import COMPARED, checkpoints, rows, smallest_by_family
-from planner.hardware import GPU_TYPES
 from planner.models import Model
 from planner.options import AsJson, Explain, StackFile
 from planner.overhead import Load
+from planner.platform_settings import EksPlatform
 from planner.pricing import Price
 from planner.recommend import Tier, Wish
 from planner.recommend import recommend as advise
+from planner.relax import SHORTEST_CONTEXT, relaxation
 from planner.report_choice import (
     advice_data,
     compare_data,
@@ -28,9 +29,8 @@ from planner.report_choice import (
     render_compare,
 )
 from planner.settings import Deployment, Serving
-from planner.throughput import StatementError, Throughput, parse
+from planner.throughput import Throughput, parse
 
-SHORTEST_CONTEXT = 1024
 Models = Annotated[list[str] | None, typer.Option("--model", help="Only this model, in every precision (repeat).")]
 Precisions = Annotated[bool, typer.Option("--all-precisions", help="A line for each official precision.")]
 Rates = Annotated[
@@ -91,6 +91,9 @@ def recommend(
     positive("--budget", budget, "USD per hour")
     positive("--api-price", api_price, "USD per million tokens")
     settings = facts_of(stack_file, ()).settings
+    platform = settings.platform
+    if not isinstance(platform, EksPlatform):
+        refuse("--stack-file", "a stack on EKS: what is recommended is hardware to buy", "leave out the stack file")
     load = Load.of(settings.serving.model_copy(update={"max_model_len": context}))
     wish = Wish(
         quality=quality,
@@ -102,7 +105,15 @@ def recommend(
         api_price=api_price,
         statements=_statements(tokens_per_second),
     )
-    advice = advise(wish, lambda model, offer: _stack_price(settings, model, offer))
+
+    def stack_price(model: Model, offer: Alternative) -> Price:
+        return _stack_price(settings, model, offer)
+
+    advice = advise(wish, stack_price)
+    if not advice.choices:
+        region = platform.region
+        unpriced = f"python -m planner price --refresh --region {region} --write"
+        advice = replace(advice, instead=relaxation(wish, stack_price) if prices.of(region) else unpriced)
     data, tables = advice_data(advice), render_advice(advice)
     if explain:
         formulas = tuple(explain_advice(advice, load.gpu_memory_utilization))
@@ -114,21 +125,15 @@ def recommend(
 
 
 def _stack_price(settings: Deployment, model: Model, offer: Alternative) -> Price:
-    """The bill of the same stack with this model on these GPU nodes. A price of its own is one of its own type's."""
-    same = offer.instance.name == settings.gpu_nodes.instance_type
-    prices = {name: usd for name, usd in settings.prices.items() if same or name != "gpuNodes"}
-    nodes = settings.gpu_nodes.model_copy(update={"instance_type": offer.instance.name, "count": offer.nodes})
-    changed = settings.model_copy(update={"model": model.name, "gpu_nodes": nodes, "prices": prices})
+    """The bill of the same stack with this model on these GPU nodes."""
+    changed = pricing.on_nodes(settings, offer.instance, offer.nodes).model_copy(update={"model": model.name})
     return pricing.price(changed, offer.instance)
 
 
 def _statements(texts: list[str] | None) -> tuple[Throughput, ...]:
-    try:
-        return tuple(parse(text, CATALOGUE, GPU_TYPES) for text in texts or ())
-    except StatementError as error:
-        refuse(f"--tokens-per-second {error}")
+    return tuple(map(parse, texts or ()))
 
 
 def _at_least(flag: str, value: int, least: int) -> None:
     if value < least:
-        refuse(f"{flag} {value}\n   allowed: {least} or more")
+        refuse(flag, f"{least} or more", f"{flag} {least}", given=value)

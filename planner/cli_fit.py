@@ -9,8 +9,7 @@ import typer
 import yaml
 
 from planner import case_report, inline_models
-from planner.alternatives import alternatives
-from planner.cases import CaseError, case, case_of, on_stack_file
+from planner.cases import Instead, case, case_of, instead_of, on_stack_file
 from planner.checkpoint_config import ConfigError
 from planner.command_line import DOES_NOT_FIT, facts_of, refuse, show
 from planner.flags import Flags
@@ -78,15 +77,12 @@ def fit(
         max_num_batched_tokens=max_num_batched_tokens,
         kv_cache_dtype=kv_cache_dtype,
     )
-    try:
-        described = case(flags) if stack_file is None else case_of(facts_of(stack_file, on_stack_file(flags)))
-    except CaseError as error:
-        refuse(str(error))
+    described = case(flags) if stack_file is None else case_of(facts_of(stack_file, on_stack_file(flags)))
     found = described.fit()
-    others = () if found.fits else alternatives(described.model, described.load)
+    instead = Instead() if found.fits else instead_of(described)
     show(
-        case_report.data(described, found, others),
-        case_report.render(described, found, others, explain=explain),
+        case_report.data(described, found, instead),
+        case_report.render(described, found, instead, explain=explain),
         as_json=as_json,
     )
     if not found.fits:
@@ -97,6 +93,7 @@ def import_model(
     config: Annotated[FilePath, typer.Argument(help="A checkpoint's config.json.")],
     index: Annotated[FilePath | None, typer.Option("--index", help="Its model.safetensors.index.json.")] = None,
     repository: Annotated[str, typer.Option("--repository", help="owner/name on the Hub.")] = "owner/name",
+    as_json: AsJson = False,
 ) -> None:
     """A checkpoint's config.json as an entry for `model:` in a stack file, and what it amounts to."""
     try:
@@ -105,7 +102,10 @@ def import_model(
         )
         model = inline_models.inline(entry)
     except ConfigError as error:
-        refuse(f"{config}: {error}")
+        refuse(str(config), str(error))
+    if as_json:
+        show({"model": entry, **case_report.about_data(model)}, (), as_json=True)
+        return
     typer.echo(yaml.safe_dump({"model": entry}, sort_keys=False, width=WIDTH), nl=False)
     for line in case_report.about(model):
         typer.echo(f"# {line}")

@@ -51,7 +51,8 @@ def price(
         _refresh(region or prices.REGION, write=write, as_json=as_json)
         return
     if write or region:
-        refuse("--write and --region belong to --refresh: python -m planner price --refresh --write")
+        given = "--write" if write else "--region"
+        refuse(given, "only beside --refresh", "--refresh")
     pace = _pace(boot_minutes, hub_mb_per_second)
     plan = _bought(decide(facts_of(stack_file, (model, instance_type, nodes))), purchase)
     first_token = until_first_token(plan, pace)
@@ -83,7 +84,7 @@ def timeline(
     plan = decide(facts_of(stack_file, (model, instance_type, nodes)))
     found = starts(plan, pace)
     if not found:
-        refuse("gpuNodes.count 0\n   allowed: 1 or more: a paused stack serves nothing")
+        refuse("gpuNodes.count", "1 or more: a paused stack serves nothing", "--nodes 2", given=0)
     data: dict[str, Any] = {"configured": plan.weights.start, "starts": [first_token_data(way) for way in found]}
     tables = render_starts(found)
     if explain:
@@ -121,12 +122,13 @@ def _refresh(region: str, *, write: bool, as_json: bool) -> None:
             price_list.refresh(price_list.client(), region, known.get(region, {}), prices.today())
         )
     except PriceListError as error:
-        refuse(str(error))
+        refuse("--refresh", str(error))
     if all(change.after is None for change in changes):
-        refuse(f"--region {region}\n   allowed: a region for which the AWS Price List names prices, as us-east-1")
+        allowed = "a region for which the AWS Price List names prices, as us-east-1"
+        refuse("--region", allowed, "--region us-east-1", given=region)
     if write:
         try:
             prices.write(prices.FILE, known | {region: price_list.merged(known.get(region, {}), changes)})
         except OSError as error:
-            refuse(f"{prices.FILE}: {error.strerror}")
+            refuse(str(prices.FILE), f"a file that can be written: {error.strerror}", "leave out --write")
     show(changes_data(region, changes, written=write), render_changes(region, changes, written=write), as_json=as_json)

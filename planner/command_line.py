@@ -5,20 +5,23 @@ from __future__ import annotations
 import copy
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, NoReturn
 
 import typer
 import yaml
 from rich.console import Console, RenderableType
+from typer._click.exceptions import UsageError  # typer has no public name for it
+from typer.core import TyperGroup
 
-from planner.catalogue import CATALOGUE
-from planner.checks import closest
+from planner.catalogue import CATALOGUE, find
+from planner.flags import unknown_name
 from planner.models import Model
 from planner.plan import VALUE_RULES
 from planner.plan import check as checked
-from planner.problems import Mend, Problem, SettingsError, config_command, render
+from planner.problems import SettingsError
+from planner.refusals import Refusal, RefusedError, of_settings
 from planner.rules import Facts
 from planner.tables import WIDTH
 
@@ -70,19 +73,7 @@ def facts_of(stack_file: FilePath | None, flags: tuple[object, ...]) -> Facts:
     try:
         return checked(raw, VALUE_RULES, api_key_given=True, hub_token_given=True)
     except SettingsError as error:
-        refuse(str(error) if stack_file else _in_flags(error.problems))
-
-
-def _in_flags(problems: tuple[Problem, ...]) -> str:
-    """The problems, with flags to type instead of `pulumi config` commands."""
-
-    def command(mend: Mend) -> str:
-        flag = _FLAGS.get(tuple(str(step) for step in mend.path))
-        if flag is None:
-            return config_command(mend)
-        return f"leave out {flag}" if mend.value is None else f"{flag} {mend.value}"
-
-    return render(problems, command)
+        raise of_settings(error, None if stack_file else _FLAGS) from None
 
 
 def read(stack_file: FilePath) -> Mapping[str, Any]:
@@ -90,13 +81,19 @@ def read(stack_file: FilePath) -> Mapping[str, Any]:
     try:
         content = yaml.safe_load(stack_file.read_text(encoding="utf-8"))
     except OSError as error:
-        refuse(f"{stack_file}: {error.strerror}")
+        refuse(str(stack_file), f"a file that can be read: {error.strerror}{_stack_files_here()}")
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        refuse(f"{stack_file} is no YAML: {error}")
+        refuse(str(stack_file), f"YAML: {error}{_stack_files_here()}")
     config = content.get("config") if isinstance(content, dict) else None
     if not isinstance(config, dict) or not isinstance(config.get(STACK_KEY), dict):
-        refuse(f"{stack_file}: no mapping `{STACK_KEY}` below `config`; docs/configuration.md shows one")
+        allowed = f"a file with a mapping `{STACK_KEY}` below `config`; docs/configuration.md shows one"
+        refuse(str(stack_file), f"{allowed}{_stack_files_here()}")
     return config
+
+
+def _stack_files_here() -> str:
+    found = sorted(file.name for file in FilePath().glob("Pulumi.*.yaml"))
+    return f"\nhere: {', '.join(found)}" if found else ""
 
 
 def show(data: Mapping[str, object], tables: tuple[RenderableType, ...], *, as_json: bool) -> None:
@@ -107,22 +104,52 @@ def show(data: Mapping[str, object], tables: tuple[RenderableType, ...], *, as_j
         Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False).print(*tables, sep="\n")
 
 
-def refuse(message: str) -> NoReturn:
-    """End the command with exit status 2 and a message."""
-    typer.echo(message, err=True)
-    raise typer.Exit(REFUSED)
+def refuse(where: str, allowed: str, *typed: str, given: object = None) -> NoReturn:
+    """End the command: say what is refused, what is allowed and what to type."""
+    raise RefusedError((Refusal(where=where, given=given, allowed=allowed, type_=typed),))
 
 
 def positive(flag: str, value: float | None, what: str) -> None:
     """Refuse a number that is not greater than 0; None is a flag that was left out."""
     if value is not None and not SMALLEST <= value <= LARGEST:
-        refuse(f"{flag} {value:g}\n   allowed: {SMALLEST:g} to {LARGEST:g} ({what}), or leave {flag} out")
+        refuse(flag, f"{SMALLEST:g} to {LARGEST:g} ({what})", f"leave out {flag}", given=f"{value:g}")
 
 
 def model_of(flag: str, name: str) -> Model:
     """The catalogue's entry of a model that a flag names."""
-    if name not in CATALOGUE:
-        meant = closest(name.lower(), CATALOGUE)
-        hint = f"   type:    {flag} {meant}\n" if meant else ""
-        refuse(f"{flag} {name}\n{hint}   allowed: {', '.join(CATALOGUE)}")
-    return CATALOGUE[name]
+    found = find(name)
+    if found is None:
+        raise RefusedError((unknown_name(flag, name, tuple(CATALOGUE)),))
+    return found
+
+
+class Commands(TyperGroup):
+    """Ends a refused command with status 2: told on stderr, or with `--json` as one object on stdout."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """Run one command."""
+        typed = sys.argv[1:] if args is None else list(args)
+        as_json = "--json" in typed
+        alone = standalone_mode and not as_json
+        try:
+            status = super().main(typed, prog_name, complete_var, alone, windows_expand_args, **extra)
+        except RefusedError as error:
+            refused = error
+        except UsageError as error:
+            if not as_json:
+                raise
+            command = " ".join(("python -m planner", *(word for word in typed[:1] if not word.startswith("-"))))
+            allowed = error.format_message()
+            refused = RefusedError((Refusal(where=command, allowed=allowed, type_=(f"{command} --help",)),))
+        else:
+            sys.exit(status or 0)
+        typer.echo(json.dumps(refused.data(), indent=2) if as_json else str(refused), err=not as_json)
+        sys.exit(REFUSED)

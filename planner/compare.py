@@ -13,7 +13,7 @@ from planner import throughput
 from planner.alternatives import MOST_NODES, study_gpus
 from planner.catalogue import CATALOGUE
 from planner.hardware import A100_80, B200, GPU_TYPES, H100, H200, Gpu, InstanceType
-from planner.kernels import Verdict, runs
+from planner.kernels import Runs, runs
 from planner.memory import Fit
 from planner.models import Model
 from planner.overhead import Load
@@ -35,7 +35,10 @@ COMPARED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A checkpoint on the fewest GPUs of one kind that hold it. `fit` is None where 4 nodes do not hold it either."""
+    """A checkpoint on the fewest GPUs of one kind that hold it.
+
+    `fit` is None where vLLM has no kernels for it there, and where 4 nodes do not hold it either.
+    """
 
     model: Model
     gpu: Gpu
@@ -46,9 +49,9 @@ class Row:
     stated: Throughput | None = None
 
     @property
-    def runs(self) -> Verdict:
-        """Whether vLLM has kernels for this precision on this GPU."""
-        return runs(self.model, self.gpu).verdict
+    def runs(self) -> Runs:
+        """Whether vLLM has kernels for this checkpoint on this GPU, and why."""
+        return runs(self.model, self.gpu)
 
     @property
     def gpus(self) -> int:
@@ -94,7 +97,7 @@ def smallest_by_family(found: Iterable[Row]) -> tuple[Row, ...]:
 def _rank(row: Row) -> tuple[bool, bool, int, float]:
     return (
         row.fit is None,
-        row.runs == "no",
+        row.runs.verdict == "no",
         row.gpus,
         -row.model.weights.linear_bytes - row.model.weights.expert_bytes,
     )
@@ -102,6 +105,8 @@ def _rank(row: Row) -> tuple[bool, bool, int, float]:
 
 def _row(model: Model, gpu: Gpu, load: Load, statements: tuple[Throughput, ...]) -> Row:
     load = replace(load, max_model_len=min(load.max_model_len, model.context_tokens))
+    if runs(model, gpu).verdict == "no":
+        return Row(model=model, gpu=gpu, load=load)
     for gpus_per_node, nodes in _counts():
         fit = study_gpus(model, gpu, gpus_per_node, nodes, load)
         if fit is not None and fit.fits:

@@ -97,7 +97,7 @@ def _check(entry: Mapping[str, Any]) -> None:
     for key, kind in KEYS.items():
         if key in _REQUIRED and key not in entry:
             raise ConfigError(f"an inline model needs {key} (`python -m planner import config.json` writes one)")
-        if key in entry and not isinstance(entry[key], kind):
+        if key in entry and (not isinstance(entry[key], kind) or (kind is int and isinstance(entry[key], bool))):
             raise ConfigError(f"{key} of an inline model is of the wrong kind: {entry[key]!r}")
     owner, slash, name = entry["repository"].partition("/")
     if not (owner and slash and name):

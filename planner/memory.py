@@ -9,7 +9,7 @@ from planner.kv_cache import CacheLayout, layout
 from planner.models import GIB, Model
 from planner.overhead import Load, OverheadTerm, Stage, overhead
 from planner.parallelism import Parallelism
-from planner.weights import layers_per_stage, stage_bytes
+from planner.weights import WeightPart, layers_per_stage, stage_parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,11 +18,16 @@ class StageFit:
 
     stage: int
     layers: int
-    weights_gib: float
+    weights: tuple[WeightPart, ...]
     overhead: tuple[OverheadTerm, ...]
     kv_gib: float
     cache: CacheLayout
     max_model_len: int
+
+    @property
+    def weights_gib(self) -> float:
+        """Sum of all weights."""
+        return sum(part.bytes for part in self.weights) / GIB
 
     @property
     def overhead_gib(self) -> float:
@@ -85,17 +90,17 @@ def fit(model: Model, gpu: Gpu, shape: Parallelism, load: Load) -> Fit:
     """Compute the fit on GPUs of one kind."""
     budget = gpu.usable_gib * load.gpu_memory_utilization
     counts = layers_per_stage(model.architecture.layers, shape.pipeline)
-    weights = stage_bytes(model, shape, gpu)
+    weights = stage_parts(model, shape, gpu)
     stages = []
     first = 0
-    for stage, (count, weight_bytes) in enumerate(zip(counts, weights, strict=True)):
+    for stage, (count, parts) in enumerate(zip(counts, weights, strict=True)):
         terms = overhead(model, gpu, Stage(number=stage, layers=count, shape=shape), load)
-        weights_gib = weight_bytes / GIB
+        weights_gib = sum(part.bytes for part in parts) / GIB
         stages.append(
             StageFit(
                 stage=stage,
                 layers=count,
-                weights_gib=weights_gib,
+                weights=parts,
                 overhead=terms,
                 kv_gib=budget - weights_gib - sum(term.gib for term in terms),
                 cache=layout(model.architecture, range(first, first + count), shape, load.kv_value_bytes),

@@ -44,6 +44,13 @@ class VisionTower:
         merged = self.merged_patches * self.hidden
         return self.layers * layer + embedding + merged * (merged + text_hidden)
 
+    def parameters_formula(self, text_hidden: int) -> str:
+        """The same with its numbers."""
+        hidden, merged = self.hidden, f"{self.merged_patches} x {self.hidden}"
+        layer = f"(4 x {hidden} x {hidden} + 2 x {hidden} x {self.intermediate})"
+        embedding = f"(3 x {self.frames} x {self.patch} x {self.patch} + {self.position_table}) x {hidden}"
+        return f"{self.layers} x {layer} + {embedding} + {merged} x ({merged} + {text_hidden})"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:

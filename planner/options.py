@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-StackFile = Annotated[FilePath | None, typer.Option("--stack-file", help="A Pulumi.<stack>.yaml.")]
+StackFile = Annotated[FilePath | None, typer.Argument(help="A Pulumi.<stack>.yaml.", show_default=False)]
 ModelName = Annotated[str | None, typer.Option("--model", help="A model of the catalogue, as kimi-k2.5.")]
 PrecisionName = Annotated[str | None, typer.Option("--precision", help="bf16, fp8, int4 or nvfp4.")]
 GpuName = Annotated[str | None, typer.Option("--gpu", help="Any GPU, as h100-80gb; instead of --instance-type.")]

@@ -6,10 +6,11 @@ bench/memory_cases.yaml) or off published start-up logs. bench/memory_accuracy.p
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planner.hardware import Gpu
-from planner.models import BF16_BYTES, GIB, Model
+from planner.models import BF16_BYTES, GIB, Model, VisionTower
 from planner.parallelism import Parallelism
 from planner.settings import Serving
 
@@ -43,7 +44,10 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverheadTerm:
-    """One part of the memory that is neither weights nor KV cache, in GiB per GPU, with its reason."""
+    """One part of the memory that is neither weights nor KV cache, in GiB per GPU.
+
+    `why`: the same as a formula with its numbers, and behind a semicolon what they are.
+    """
 
     name: str
     gib: float
@@ -101,78 +105,116 @@ def captured_batch_sizes(max_num_seqs: int) -> int:
 
 def overhead(model: Model, gpu: Gpu, stage: Stage, load: Load) -> tuple[OverheadTerm, ...]:
     """The terms of one stage; those that are zero are left out."""
-    shape, sizes = stage.shape, captured_batch_sizes(load.max_num_seqs)
-    communicators = (
-        ("tensor", TENSOR_PARALLEL_BUFFERS_GIB, shape.tensor > 1),
-        ("pipeline", PIPELINE_BUFFERS_GIB, shape.pipeline > 1),
-    )
-    split = _split_bytes(model, shape, load) / GIB
-    graphs = stage.layers * sizes * GRAPH_GIB_PER_LAYER_AND_SIZE
     terms = (
-        OverheadTerm(name="framework", gib=FRAMEWORK_GIB, why="cuBLAS and kernel modules, outside of torch"),
         OverheadTerm(
-            name="NCCL",
-            gib=sum(gib for _, gib, there in communicators if there),
-            why=" + ".join(f"{gib} GiB for {name} parallel" for name, gib, there in communicators if there),
+            name="framework",
+            gib=FRAMEWORK_GIB,
+            why="measured on one H200 with vLLM 0.24.0: cuBLAS and kernel modules, outside of torch",
         ),
+        _communicators(stage.shape),
         _peak(model, gpu, stage, load),
-        OverheadTerm(
-            name="CUDA graphs",
-            gib=graphs + split,
-            why=f"{stage.layers} layers x {sizes} captures x {GRAPH_GIB_PER_LAYER_AND_SIZE} GiB = {graphs:.2f}; "
-            f"decode attention's {SPLITS} splits of {min(load.max_num_seqs, LARGEST_GRAPH)} sequences {split:.2f}",
-        ),
+        _graphs(stage, load),
+        _split_decoding(model, stage.shape, load),
     )
     return tuple(term for term in terms if term.gib)
 
 
+def _communicators(shape: Parallelism) -> OverheadTerm:
+    each = (("tensor", TENSOR_PARALLEL_BUFFERS_GIB, shape.tensor), ("pipeline", PIPELINE_BUFFERS_GIB, shape.pipeline))
+    there = tuple((name, gib) for name, gib, ranks in each if ranks > 1)
+    buffers = " + ".join(f"{gib} GiB for {name} parallel" for name, gib in there)
+    why = f"{buffers}; NCCL's channels and custom all-reduce, from the log of vllm-project/vllm#13074"
+    return OverheadTerm(name="NCCL", gib=sum(gib for _, gib in there), why=why)
+
+
+def _graphs(stage: Stage, load: Load) -> OverheadTerm:
+    sizes = captured_batch_sizes(load.max_num_seqs)
+    return OverheadTerm(
+        name="CUDA graphs",
+        gib=stage.layers * sizes * GRAPH_GIB_PER_LAYER_AND_SIZE,
+        why=f"{stage.layers} layers x {sizes} captures x {GRAPH_GIB_PER_LAYER_AND_SIZE} GiB; from logged estimates; "
+        f"vLLM captures batches of 1, 2, 4, by 8 to 256, by 16 to {LARGEST_GRAPH}: for decoding up to "
+        f"{load.max_num_seqs} sequences, for prefill up to twice as many",
+    )
+
+
+def _split_decoding(model: Model, shape: Parallelism, load: Load) -> OverheadTerm:
+    attention, sequences = model.architecture.attention, min(load.max_num_seqs, LARGEST_GRAPH)
+    size = 4 * SPLIT_COPIES * SPLITS * sequences * attention.heads / shape.tensor * attention.value_width
+    return OverheadTerm(
+        name="decode attention",
+        gib=size / GIB,
+        why=f"{SPLIT_COPIES} copies x {SPLITS} splits x {sequences} sequences x {attention.heads} / {shape.tensor} "
+        f"heads x {attention.value_width} values x 4 bytes; partial results that graphs keep",
+    )
+
+
 def _peak(model: Model, gpu: Gpu, stage: Stage, load: Load) -> OverheadTerm:
     """The largest of what the profiling run holds one after the other: image encoder, forward pass, sampler."""
-    tensor, tokens = stage.shape.tensor, load.max_num_batched_tokens
-    context = min(MLA_WORKSPACE_TOKENS, 8 * load.max_model_len)
-    attention = model.architecture.attention
-    expanded = BF16_BYTES * attention.prefill_workspace_values(context, tensor) / GIB
-    row = _row_bytes(model, gpu, stage.shape)
-    forward = tokens * row / GIB + expanded
-    phases = [
-        OverheadTerm(
-            name="activations",
-            gib=forward,
-            why=f"{tokens} batched tokens x {row / 1024:.1f} KiB through one layer"
-            + (f", and {expanded:.2f} GiB of MLA cache expanded for a long prefill" if expanded else ""),
-        )
-    ]
+    phases = [_forward(model, gpu, stage, load)]
     if stage.last:
-        hidden = BF16_BYTES * tokens * model.architecture.hidden
-        sampled = 4 * SAMPLER_COPIES * load.max_num_seqs * model.architecture.vocabulary
-        why = f"{load.max_num_seqs} sequences x {model.architecture.vocabulary} words x 4 bytes x {SAMPLER_COPIES}"
-        phases.append(OverheadTerm(name="sampler", gib=(hidden + sampled) / GIB, why=why))
+        phases.append(_sampler(model, load))
     if stage.number == 0 and model.architecture.vision is not None:
-        vision = model.architecture.vision
-        patches = tokens * vision.merged_patches
-        encoder = BF16_BYTES * patches * (4 * vision.hidden + vision.intermediate)
-        why = f"{patches} patches through one layer of the image encoder"
-        phases.append(OverheadTerm(name="vision", gib=encoder / GIB, why=why))
+        phases.append(_image_encoder(model.architecture.vision, load))
     return max(phases, key=lambda phase: phase.gib)
 
 
-def _row_bytes(model: Model, gpu: Gpu, shape: Parallelism) -> float:
-    """Bytes that one token takes in one layer's forward pass."""
-    architecture, experts = model.architecture, model.architecture.experts
-    hidden = architecture.hidden
-    mlp = 2 * architecture.intermediate / shape.tensor
-    if experts is not None:
-        # One row for each expert of the token: in and out of it. Marlin kernels (4-bit, or FP8 without FP8
-        # arithmetic) write the narrow side once, the others keep two workspaces of the wider side.
-        width = experts.intermediate / (1 if shape.expert else shape.tensor)
-        narrow = model.precision == "int4" or (model.precision == "fp8" and not gpu.has_fp8)
-        workspaces = hidden + width if narrow else max(width, hidden) + max(2 * width, hidden)
-        mlp = max(mlp, experts.active * workspaces)
-    copies = HIDDEN_COPIES + REDUCED_COPIES * (shape.tensor > 1)
-    return BF16_BYTES * (copies * hidden + architecture.attention.activation_values(shape.tensor) + mlp)
-
-
-def _split_bytes(model: Model, shape: Parallelism, load: Load) -> float:
+def _forward(model: Model, gpu: Gpu, stage: Stage, load: Load) -> OverheadTerm:
+    """One layer's activations of a full batch, and the cache that MLA expands while it prefills over a long context."""
+    tensor, tokens = stage.shape.tensor, load.max_num_batched_tokens
+    context = min(MLA_WORKSPACE_TOKENS, 8 * load.max_model_len)
     attention = model.architecture.attention
-    sequences = min(load.max_num_seqs, LARGEST_GRAPH)
-    return 4 * SPLIT_COPIES * SPLITS * sequences * attention.heads / shape.tensor * attention.value_width
+    values, written = _row(model, gpu, stage.shape)
+    expanded = attention.prefill_workspace_values(context, tensor)
+    workspace = f" + {attention.prefill_workspace_formula(context, tensor)} x 2 bytes" if expanded else ""
+    summed = f" and {REDUCED_COPIES} more, as ranks sum them up" if tensor > 1 else ""
+    return OverheadTerm(
+        name="activations",
+        gib=BF16_BYTES * (tokens * values + expanded) / GIB,
+        why=f"{tokens} batched tokens x ({written}) values x 2 bytes{workspace}; one layer: {HIDDEN_COPIES} rows of "
+        f"the hidden size{summed}, attention, MLP",
+    )
+
+
+def _sampler(model: Model, load: Load) -> OverheadTerm:
+    tokens, hidden, words = load.max_num_batched_tokens, model.architecture.hidden, model.architecture.vocabulary
+    size = BF16_BYTES * tokens * hidden + 4 * SAMPLER_COPIES * load.max_num_seqs * words
+    return OverheadTerm(
+        name="sampler",
+        gib=size / GIB,
+        why=f"{tokens} batched tokens x {hidden} values x 2 bytes + {load.max_num_seqs} sequences x {words} words x "
+        f"{SAMPLER_COPIES} copies x 4 bytes; hidden states, and logits while they are sampled",
+    )
+
+
+def _image_encoder(vision: VisionTower, load: Load) -> OverheadTerm:
+    size = BF16_BYTES * load.max_num_batched_tokens * vision.merged_patches * (4 * vision.hidden + vision.intermediate)
+    return OverheadTerm(
+        name="vision",
+        gib=size / GIB,
+        why=f"{load.max_num_batched_tokens} batched tokens x {vision.merged_patches} patches x (4 x {vision.hidden} + "
+        f"{vision.intermediate}) values x 2 bytes; one layer of the image encoder",
+    )
+
+
+def _row(model: Model, gpu: Gpu, shape: Parallelism) -> tuple[float, str]:
+    """Values that one token takes in one layer's forward pass, and how they are made up."""
+    hidden, tensor = model.architecture.hidden, shape.tensor
+    attention = model.architecture.attention.activation_values(tensor)
+    mlp, written = max(_mlps(model, gpu, shape))
+    copies = HIDDEN_COPIES + REDUCED_COPIES * (tensor > 1)
+    return copies * hidden + attention + mlp, f"{copies:g} x {hidden} + {attention:g} + {written}"
+
+
+def _mlps(model: Model, gpu: Gpu, shape: Parallelism) -> Iterator[tuple[float, str]]:
+    """Values of one token in a dense layer, and in a layer of experts."""
+    architecture, experts, hidden = model.architecture, model.architecture.experts, model.architecture.hidden
+    yield 2 * architecture.intermediate / shape.tensor, f"2 x {architecture.intermediate} / {shape.tensor}"
+    if experts is None:
+        return
+    # One row for each expert of the token: in and out of it. Marlin kernels (4-bit, or FP8 without FP8
+    # arithmetic) write the narrow side once, the others keep two workspaces of the wider side.
+    width = experts.intermediate / (1 if shape.expert else shape.tensor)
+    narrow = model.precision == "int4" or (model.precision == "fp8" and not gpu.has_fp8)
+    first, second = (hidden, width) if narrow else (max(width, hidden), max(2 * width, hidden))
+    yield experts.active * (first + second), f"{experts.active} experts x ({first:g} + {second:g})"

@@ -3,14 +3,17 @@
 Tensor parallel stays inside a node: it exchanges activations twice a layer and wants NVLink. Pipeline
 parallel crosses nodes: one hidden state a stage. So the choice is TP = GPUs per node, PP = nodes, if the
 model allows it.
+
+What is legal is what vLLM 0.27.1 starts with: the reasons name its checks. Vocabularies are padded and never a reason.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planner.attention import GroupedQueryAttention
-from planner.models import Architecture, Model
+from planner.models import BF16_BYTES, Model
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -75,46 +78,77 @@ def context_problem(model: Model, tensor: int, context: int) -> str:
     """Why the KV cache of a tensor-parallel group cannot be spread over `context` ranks, or an empty string.
 
     Only copies can be spread: MLA's cache is whole on every rank, GQA's heads are copied once there are more ranks than
-    heads (`ModelConfig.verify_with_parallel_config` of vLLM).
+    heads (`ModelConfig.verify_with_parallel_config` and `ParallelConfig` of vLLM).
     """
     attention = model.architecture.attention
-    copies = tensor // attention.kv_heads if isinstance(attention, GroupedQueryAttention) else tensor
-    if context == 1 or (copies and copies % context == 0):
+    if context == 1:
         return ""
-    return f"at tensor parallel {tensor} there are {max(1, copies)} copies of {model.title}'s KV cache to spread"
+    if tensor % context:
+        return f"{context} does not divide tensor parallel {tensor}"
+    if not isinstance(attention, GroupedQueryAttention):
+        return ""
+    copies, queries = max(1, tensor // attention.kv_heads), attention.heads // attention.kv_heads
+    if context > copies:
+        return f"at tensor parallel {tensor} there are {copies} copies of {model.title}'s KV cache to spread"
+    return f"{context} does not divide the {queries} query heads of a KV head" if queries % context else ""
 
 
 def tensor_problem(model: Model, tensor: int, *, data: int = 1, expert: bool = False) -> str:
-    """Why the model cannot be split over `tensor` ranks, or an empty string."""
-    architecture, unit = model.architecture, model.weights.unit
-    for heads, what in _heads(architecture):
+    """Why vLLM would not split the model over `tensor` ranks, or an empty string."""
+    for heads, what in _heads(model):
         if heads % tensor:
             return f"{tensor} does not divide the {heads} {what} of {model.title}"
-    for width, ranks, what in _widths(architecture, tensor, data, expert=expert):
-        if width % ranks:
-            return f"{ranks} does not divide the width {width} of {model.title}'s {what}"
-        if width // ranks % unit:
+    attention = model.architecture.attention
+    if isinstance(attention, GroupedQueryAttention) and attention.kv_heads % tensor and tensor % attention.kv_heads:
+        return f"{tensor} neither divides the {attention.kv_heads} KV heads of {model.title} nor is a multiple of them"
+    for width in _widths(model, tensor, data, expert=expert):
+        if width.values % width.ranks:
+            return f"{width.ranks} does not divide the width {width.values} of {model.title}'s {width.what}"
+        if width.values // width.ranks % width.unit:
             return (
-                f"a {ranks}th of the width {width} of {model.title}'s {what} is no multiple of {unit}, "
-                f"the block of its {model.weights.title}"
+                f"a part in {width.ranks} of the width {width.values} of {model.title}'s {width.what} is no "
+                f"multiple of {width.unit}, the block of its {model.weights.title}"
             )
     return ""
 
 
-def _heads(architecture: Architecture) -> tuple[tuple[int, str], ...]:
-    linear = architecture.linear_attention
-    heads = (architecture.attention.heads, "attention heads")
-    return (heads,) if linear is None else (heads, (linear.key_heads, "linear attention heads"))
+@dataclass(frozen=True, slots=True)
+class _Width:
+    """A width that is split over `ranks`, of which each part must be a multiple of `unit`, the block of scales."""
+
+    values: int
+    ranks: int
+    what: str
+    unit: int
 
 
-def _widths(architecture: Architecture, tensor: int, data: int, *, expert: bool) -> tuple[tuple[int, int, str], ...]:
-    """Widths that are split, over how many ranks, and what has them."""
+def _heads(model: Model) -> tuple[tuple[int, str], ...]:
+    """Each model's layers assert that these can be split (as vllm/model_executor/models/qwen3_next.py)."""
+    linear, heads = model.architecture.linear_attention, (model.architecture.attention.heads, "attention heads")
+    if linear is None:
+        return (heads,)
+    return heads, (linear.key_heads, "linear attention heads"), (linear.value_heads, "linear attention value heads")
+
+
+def _widths(model: Model, tensor: int, data: int, *, expert: bool) -> Iterator[_Width]:
+    """What vLLM splits: `Fp8MoEMethod`, `CompressedTensorsWNA16MoEMethod`, and of quantised linear layers those that
+    `validate_fp8_block_shape` holds against their blocks, which are all but merged ones (gate and up, QKV)."""
+    architecture, linear = model.architecture, model.architecture.linear_attention
+    unit = model.weights.unit if model.weights.linear_bytes < BF16_BYTES else 1
+    for values, what in architecture.attention.split_widths:
+        yield _Width(values, tensor, what, unit)
+    if linear is not None:
+        yield _Width(linear.value_heads * linear.value_dim, tensor, "linear attention output", unit)
     experts = architecture.experts
-    dense = (architecture.intermediate, tensor, "layers")
+    if experts is None or experts.dense_layers:
+        yield _Width(architecture.intermediate, tensor, "layers", unit)
     if experts is None:
-        return (dense,)
-    routed = () if expert else ((experts.intermediate, tensor * data, "experts"),)
-    return (*((dense,) if experts.dense_layers else ()), *routed)
+        return
+    if not expert:
+        yield _Width(experts.intermediate, tensor * data, "experts", model.weights.unit)
+    # With whole experts on data parallel ranks, vLLM splits the sequence instead (`use_sequence_parallel_moe`).
+    if experts.shared and not (expert and data > 1):
+        yield _Width(experts.shared * experts.intermediate, tensor, "shared experts", unit)
 
 
 def _aligned(tensor: int, gpus_per_node: int) -> bool:

@@ -47,8 +47,8 @@ def price_within_limit(facts: Facts) -> Iterator[Problem]:
             f"prices.gpuNodes (USD per node-hour){reading}"
         )
         yield Problem(path=LIMIT, given=limit, allowed=allowed, mends=(Mend(LIMIT, None),))
-    elif bill.total_per_hour > limit:
-        cheaper = _cheaper(facts, bill, limit)
+    elif _cents(bill.total_per_hour) > _cents(limit):
+        cheaper = tuple(_cheaper(facts, limit))
         parts = ", ".join(f"{part.name} {part.per_hour:.2f}" for part in bill.parts if part.per_hour is not None)
         unknown = f"; {', '.join(bill.unknown)} unknown" if bill.unknown else ""
         fits = "\n".join(f"- {item}" for item in cheaper[:NAMED_ALTERNATIVES])
@@ -62,12 +62,18 @@ def price_within_limit(facts: Facts) -> Iterator[Problem]:
         )
 
 
-def _cheaper(facts: Facts, bill: Price, limit: float) -> tuple[Alternative, ...]:
+def _cheaper(facts: Facts, limit: float) -> Iterator[Alternative]:
     """GPU nodes on which the model fits and with which the stack keeps the limit."""
-    gpus = bill.part("gpuNodes")
-    left = limit - bill.total_per_hour + ((gpus.per_hour if gpus else None) or 0.0)
-    found = fitting(facts, Load.of(facts.settings.serving))
-    return tuple(item for item in found if item.usd_per_hour is not None and item.usd_per_hour <= left)
+    for item in fitting(facts, Load.of(facts.settings.serving)):
+        settings = pricing.on_nodes(facts.settings, item.instance, item.nodes)
+        bill = pricing.price(settings, item.instance)
+        if "gpuNodes" not in bill.unknown and _cents(bill.total_per_hour) <= _cents(limit):
+            yield item
+
+
+def _cents(usd: float) -> int:
+    """As bills show it: a limit that reads like the total is kept."""
+    return round(100 * usd)
 
 
 PRICE_RULES: tuple[Rule, ...] = (Rule(prices_are_of_parts, (path("prices"),)),)

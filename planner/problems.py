@@ -72,12 +72,16 @@ def render(problems: Iterable[Problem], command: Callable[[Mend], str] = config_
     heading = "1 setting must be mended" if len(listed) == 1 else f"{len(listed)} settings must be mended"
     lines = [f"{heading} before anything is created:"]
     for number, problem in enumerate(listed, start=1):
-        place = problem.path if problem.path in _SECRETS else (PREFIX, *problem.path)
-        lines += ["", f"{number}. {dotted(place)}"]
-        lines += _labelled("given", "nothing" if problem.given is None else _shorten(problem.given))
-        lines += _labelled("allowed", problem.allowed)
+        lines += ["", f"{number}. {place_of(problem)}"]
+        lines += labelled("given", "nothing" if problem.given is None else _shorten(problem.given))
+        lines += labelled("allowed", problem.allowed)
         lines += [f"   type:    {command(mend)}" for mend in problem.mends]
     return "\n".join(lines)
+
+
+def place_of(problem: Problem) -> str:
+    """Where the problem is, as Pulumi names it: `deployment.gpuNodes.count`, or a secret's key."""
+    return dotted(problem.path if problem.path in _SECRETS else (PREFIX, *problem.path))
 
 
 def touches(path: Path, other: Path) -> bool:
@@ -98,8 +102,8 @@ def value_at(raw: object, path: Path) -> object:
     return raw
 
 
-def _labelled(label: str, text: str) -> list[str]:
-    """`text` in a column of its own beside its label; its line breaks stay."""
+def labelled(label: str, text: str) -> list[str]:
+    """The lines of `text` in a column of its own beside its label; its line breaks stay."""
     wrapped = [line for part in text.splitlines() for line in _wrap(part)] or [""]
     labels = (f"{label}:", *("" for _ in wrapped[1:]))
     return [f"   {name:<9}{line}" for name, line in zip(labels, wrapped, strict=True)]

@@ -99,20 +99,24 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """The ranked choices, what was left out, and the conditions under which the largest models pay."""
+    """The ranked choices, what was left out, and the conditions under which the largest models pay.
+
+    `instead`: what to type where there is no choice; None where there is one, or nothing that would do.
+    """
 
     choices: tuple[Choice, ...]
     excluded: tuple[Excluded, ...]
     conditions: tuple[str, ...]
+    instead: str | None = None
 
 
 def recommend(wish: Wish, stack_price: StackPrice) -> Advice:
     """Rank models and hardware. `stack_price` tells the bill of the whole stack on given GPU nodes."""
     kept: list[Offer] = []
     excluded: list[Excluded] = []
-    for family in _ladder(wish):
+    for family in ladder(wish):
         offers = _offers(family, wish, stack_price)
-        affordable = tuple(offer for offer in offers if offer.price.total_per_hour <= (wish.budget or math.inf))
+        affordable = tuple(offer for offer in offers if within(offer.price, wish.budget))
         if affordable:
             kept.extend(_shown(affordable))
         else:
@@ -130,12 +134,17 @@ def recommend(wish: Wish, stack_price: StackPrice) -> Advice:
     return Advice(choices=choices, excluded=tuple(excluded), conditions=tuple(_conditions(wish, choices)))
 
 
+def within(price: Price, budget: float | None) -> bool:
+    """Whether a bill keeps a budget, compared at the cent that is shown; None is no budget."""
+    return round(price.total_per_hour, 2) <= round(math.inf if budget is None else budget, 2)
+
+
 def tier(model: Model) -> Tier:
     """The rung of the ladder on which a model stands."""
     return max((name for name in TIERS if TIERS[name] <= model.total_parameters), key=lambda name: TIERS[name])
 
 
-def _ladder(wish: Wish) -> tuple[tuple[Model, ...], ...]:
+def ladder(wish: Wish) -> tuple[tuple[Model, ...], ...]:
     """Families of the wanted tier and the one below, smallest first; where all of them failed, of the next tier."""
     largest_failed = max((model.total_parameters for model in wish.failed), default=0.0)
     families = [family for name in CANDIDATES if (family := checkpoints((name,)))]
@@ -186,7 +195,7 @@ def _why_not(family: tuple[Model, ...], offers: tuple[Offer, ...], wish: Wish) -
         load = f"{wish.concurrency} requests of {wish.load.max_model_len:,} tokens at once"
         return f"{load} fit on no hardware whose price is known"
     cheapest = min(offer.price.total_per_hour for offer in offers)
-    return f"the cheapest stack costs at least {cheapest:.2f} USD/h, above the budget of {wish.budget:g}"
+    return f"the cheapest stack costs at least {cheapest:.2f} USD/h, above the budget of {wish.budget:.2f}"
 
 
 def _reasons(offer: Offer, kept: tuple[Offer, ...], wish: Wish) -> Iterator[str]:

@@ -8,11 +8,13 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from planner.compare import Row
+from planner.alternatives import MOST_NODES
+from planner.compare import GPUS_OF_A_NODE, Row
 from planner.memory import Fit
 from planner.models import Model
 from planner.prices import REGION
 from planner.recommend import Advice, Choice, tier
+from planner.report_fit import capacity_formulas
 from planner.tables import listing, short, table
 from planner.throughput import UNSTATED
 
@@ -34,7 +36,8 @@ def render_advice(advice: Advice) -> tuple[RenderableType, ...]:
     left_out = listing(("-", f"{item.title}: {item.reason}") for item in advice.excluded)
     excluded = (Text("\nLeft out:"), left_out) if advice.excluded else ()
     if not advice.choices:
-        return (Text("Nothing fits what is wanted."), conditions, *excluded)
+        instead = f"   type:    {advice.instead}\n" if advice.instead else ""
+        return (Text(f"Nothing fits what is wanted.\n{instead}"), conditions, *excluded)
     reasons = listing((f"{choice.rank}.", "; ".join(choice.reasons)) for choice in advice.choices)
     return _ranked(advice), reasons, Text(), conditions, *excluded
 
@@ -67,15 +70,16 @@ def explain_compare(found: tuple[Row, ...]) -> Iterator[str]:
     for row in found:
         if row.fit is None:
             continue
-        yield f"{row.model.name} on {row.gpus} x {row.gpu.name}: {_memory(row.fit, row.load.gpu_memory_utilization)}"
+        yield f"{row.model.name} on {row.gpus} x {row.gpu.name}"
+        yield from _memory(row.fit, row.load.gpu_memory_utilization)
         if row.instance is not None and row.usd_per_hour is not None:
             one = row.instance.usd_per_hour
-            yield f"  {row.nodes} x {one:g} USD/h of {row.instance.name} = {row.usd_per_hour:g} USD/h"
+            yield f"  {row.usd_per_hour:g} USD/h = {row.nodes} x {one:g} USD/h; of {row.instance.name}"
         if row.stated is not None and row.usd_per_million is not None:
             tokens = row.stated.tokens_per_second
             yield (
-                f"  {row.usd_per_hour:g} USD/h / ({tokens:g} tokens/s x 3600 s) x 1e6 = "
-                f"{row.usd_per_million:.2f} USD per million; {row.stated.source}"
+                f"  {row.usd_per_million:.2f} USD per million = {row.usd_per_hour:g} USD/h / "
+                f"({tokens:g} tokens/s x 3600 s) x 1000000; {row.stated.source}"
             )
 
 
@@ -83,14 +87,19 @@ def explain_advice(advice: Advice, utilization: float) -> Iterator[str]:
     """Memory, price and break-even of each choice as formulas with their numbers."""
     for choice in advice.choices:
         offer = choice.offer
+        yield f"{choice.rank}. {offer.model.name} on {offer.hardware.nodes} x {offer.hardware.instance.name}"
+        yield from _memory(offer.hardware.fit, utilization)
         parts = [f"{part.name} {part.per_hour:.6f}" for part in offer.price.parts if part.per_hour is not None]
-        yield f"{choice.rank}. {offer.model.name}: {_memory(offer.hardware.fit, utilization)}"
-        yield f"  {' + '.join(parts)} = {offer.price.total_per_hour:.6f} USD/h; unknown: {_unknown(choice)}"
+        usd = offer.price.total_per_hour
+        yield f"  {usd:.6f} USD/h = {' + '.join(parts)}; unknown: {_unknown(choice)}; `price --explain`"
         if choice.api_price is not None:
+            daily, rate = choice.break_even_tokens_per_day, choice.break_even_tokens_per_second
+            yield f"  {daily:,.0f} tokens/day = {usd:.6f} USD/h x 24 h / {choice.api_price:g} USD x 1000000 tokens"
+            yield f"  {rate:,.0f} tokens/s = {daily:,.0f} tokens/day / 86400; around the clock"
+        if choice.stated is not None and choice.usd_per_million is not None:
             yield (
-                f"  {offer.price.total_per_hour:.6f} USD/h x 24 h / {choice.api_price:g} USD per million = "
-                f"{choice.break_even_tokens_per_day:,.0f} tokens/day = "
-                f"{choice.break_even_tokens_per_second:,.0f} tokens/s around the clock"
+                f"  {choice.usd_per_million:.2f} USD per million = {usd:.6f} USD/h / "
+                f"({choice.stated.tokens_per_second:g} tokens/s x 3600 s) x 1000000; {choice.stated.source}"
             )
 
 
@@ -101,8 +110,9 @@ def compare_data(found: tuple[Row, ...]) -> dict[str, object]:
             {
                 **_model_data(row.model),
                 "gpu": row.gpu.key,
-                "runs": row.runs,
-                "fits": row.fit is not None,
+                "runs": row.runs.verdict,
+                "runs_why": row.runs.why,
+                "fits": None if row.runs.verdict == "no" else row.fit is not None,
                 "gpus": row.gpus or None,
                 **_fit_data(row.fit),
                 "max_model_len": row.load.max_model_len,
@@ -141,6 +151,7 @@ def advice_data(advice: Advice) -> dict[str, object]:
         ],
         "excluded": [{"model": item.title, "reason": item.reason} for item in advice.excluded],
         "conditions": list(advice.conditions),
+        "instead": advice.instead,
     }
 
 
@@ -173,9 +184,11 @@ def _billions(parameters: float) -> str:
 
 
 def _shape(row: Row) -> tuple[str, str, str]:
+    if row.runs.verdict == "no":
+        return f"not on {_gpu(row)}", "", ""
     if row.fit is None:
-        return f"none: > 4 nodes of {_gpu(row)}", "", ""
-    mark = {"yes": "", "no": " !", "unknown": " ?"}[row.runs]
+        return f"> {MOST_NODES * GPUS_OF_A_NODE} {_gpu(row)}", "", ""
+    mark = " ?" if row.runs.verdict == "unknown" else ""
     return f"{row.gpus} {_gpu(row)}{mark}", _split(row.fit), short(row.fit.kv_tokens)
 
 
@@ -187,17 +200,24 @@ def _gpu(row: Row) -> str:
 def _money(row: Row) -> tuple[str, str, str]:
     where = f"{row.nodes} {row.instance.name}" if row.instance else ""
     usd = "unknown" if row.usd_per_hour is None else f"{row.usd_per_hour:.2f}"
-    return where, usd if row.fit else "", "-" if row.usd_per_million is None else f"{row.usd_per_million:.2f}"
+    return (
+        (where, usd, "-" if row.usd_per_million is None else f"{row.usd_per_million:.2f}") if row.fit else ("", "", "")
+    )
 
 
 def _notes(found: tuple[Row, ...]) -> Iterator[str]:
-    gpus = ", ".join(dict.fromkeys(row.gpu.name for row in found))
+    names = ", ".join(dict.fromkeys(row.gpu.name for row in found))
     longest = max((row.load.max_model_len for row in found), default=0)
-    yield f"GPUs: the fewest that hold weights and one request of {longest:,} tokens or the model's context ({gpus})."
+    yield f"GPUs: the fewest that hold weights and one request of {longest:,} tokens or the model's context ({names})."
     yield f"KV: tokens that fit into the cache. USD/h: whole instances, on demand in {REGION}."
-    if any(row.runs == "no" for row in found):
-        yield "! fits, but vLLM has no kernels for this precision on this GPU"
-    if any(row.runs == "unknown" for row in found):
+    unable: dict[tuple[str, str], list[str]] = {}
+    for row in found:
+        if row.runs.verdict == "no":
+            reason = row.runs.why.partition(";")[0]
+            unable.setdefault((row.model.family + " " + row.model.precision, reason), []).append(_gpu(row))
+    for (model, reason), gpus in unable.items():
+        yield f"{model} does not run on {', '.join(gpus)}: {reason}"
+    if any(row.runs.verdict == "unknown" for row in found):
         yield "? fits, and nobody confirmed that vLLM runs this precision on this GPU"
     sources = dict.fromkeys(
         f"USD/M: {row.stated.tokens_per_second:g} tokens/s, {row.stated.source}" for row in found if row.stated
@@ -211,14 +231,13 @@ def _split(fit: Fit) -> str:
     return f"{fit.tensor_parallel}x{fit.pipeline_parallel}"
 
 
-def _memory(fit: Fit, utilization: float) -> str:
+def _memory(fit: Fit, utilization: float) -> Iterator[str]:
+    """The tightest stage; `fit --explain` takes weights and overhead apart."""
     stage = min(fit.stages, key=lambda stage: stage.kv_tokens)
     budget = f"{fit.usable_gib:g} GiB x {utilization:g}"
-    return (
-        f"{budget} - {stage.weights_gib:.2f} weights - {stage.overhead_gib:.2f} overhead = {stage.kv_gib:.2f} GiB "
-        f"for {stage.kv_tokens:,} KV tokens (stage {stage.stage}); "
-        f"{fit.kv_tokens:,} / {fit.max_model_len:,} tokens = {fit.concurrent_requests:.1f} requests"
-    )
+    left = f"{budget} - {stage.weights_gib:.3f} weights - {stage.overhead_gib:.3f} overhead"
+    yield f"  {stage.kv_gib:.3f} GiB of KV cache = {left}; stage {stage.stage}; `fit --explain` takes them apart"
+    yield from (f"  {line}" for line in (*stage.cache.explained, *capacity_formulas(stage)))
 
 
 def _unknown(choice: Choice) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -11,7 +11,7 @@ from planner.alternatives import Alternative, described
 from planner.hardware import InstanceType
 from planner.kernels import runs
 from planner.memory import Fit, StageFit
-from planner.models import Model
+from planner.models import GIB, Model
 from planner.tables import bar, table
 
 BAR_WIDTH = 72
@@ -45,11 +45,27 @@ def verdict(fit: Fit) -> str:
     return f"Fits: {fit.kv_tokens:,} KV tokens, {fit.concurrent_requests:.1f} requests of {length} at once."
 
 
-def render_alternatives(model: Model, found: Iterable[Alternative]) -> tuple[RenderableType, ...]:
-    """What would fit instead, one line each."""
-    return Text("What would fit (price of the GPU nodes alone):"), *(
+def render_alternatives(model: Model, found: Iterable[Alternative], flags: Sequence[str]) -> tuple[RenderableType, ...]:
+    """What would fit instead, one line each, and the flags that it needs."""
+    need = f" with {' '.join(flags)}" if flags else ""
+    return Text(f"What would fit{need} (price of the GPU nodes alone):"), *(
         Text(f"- {described(model, item)}") for item in found
     )
+
+
+def capacity_formulas(stage: StageFit) -> Iterator[str]:
+    """The requests and tokens that a stage's cache holds, as formulas with their numbers."""
+    cache, length, free = stage.cache, stage.max_model_len, max(0, int(stage.kv_gib * GIB))
+    count, needed = cache.blocks(stage.kv_gib * GIB), cache.blocks_per_request(length)
+    ranks = f" x {cache.context} ranks" if cache.context > 1 else ""
+    states = f" + {cache.state_blocks}; the last for linear attention's states" if cache.state_blocks else ""
+    yield f"a request takes {needed:,} blocks = ceil({length} / ({cache.block_tokens} tokens{ranks})){states}"
+    yield f"{count:,} blocks = floor({free:,} bytes / {cache.block_bytes:,}); of {stage.kv_gib:.3f} GiB"
+    yield f"{stage.requests:.2f} requests = {count:,} blocks / {needed:,}"
+    tokens = f"floor({count:,} blocks / {needed:,} x {length})"
+    if not cache.state_blocks:
+        tokens = f"{count:,} blocks x {cache.block_tokens} tokens{ranks}"
+    yield f"{stage.kv_tokens:,} KV tokens = {tokens}"
 
 
 def fit_summary(fit: Fit) -> dict[str, object]:

@@ -53,14 +53,22 @@ def waiting(found: FirstToken) -> str:
 def explain_first_token(found: FirstToken) -> Iterator[str]:
     """Each phase as a formula with its numbers, and where its length comes from."""
     for phase in found.phases:
-        hours = f"{phase.seconds:.0f} s / 3600"
-        yield f"{phase.name}: {hours} x {phase.usd_per_hour:.2f} USD/h = {phase.usd:.2f} USD; {phase.source}"
+        hours = f"{phase.seconds:.2f} s / 3600"
+        yield f"{phase.name}: {hours} x {phase.usd_per_hour:.4f} USD/h = {phase.usd:.2f} USD; {phase.source}"
+    paid = [f"{phase.usd:.2f}" for phase in found.phases]
     if found.download_usd:
         rate = found.download_usd / found.download_gb
-        yield f"weights through NAT: {found.download_gb:.1f} GB x {rate:g} USD/GB = {found.download_usd:.2f} USD"
-    minutes = f"{found.gpus} GPUs x {found.waiting_seconds:.0f} s / 60 = {found.waiting_gpu_minutes:.0f} GPU-minutes"
+        yield f"weights through NAT: {found.download_gb:.2f} GB x {rate:g} USD/GB = {found.download_usd:.2f} USD"
+        paid.append(f"{found.download_usd:.2f}")
+    minutes = f"{found.gpus} GPUs x {found.waiting_seconds:.1f} s / 60 = {found.waiting_gpu_minutes:.0f} GPU-minutes"
     yield f"waiting for weights: {minutes}"
-    yield f"until first token: {found.seconds:.0f} s, {found.usd:.2f} USD{'' if found.complete else ' at least'}"
+    if found.waiting_usd:
+        hours = f"{found.waiting_seconds:.1f} s / 3600 x {found.gpu_usd_per_hour:.4f} USD/h"
+        yield f"price of waiting: {hours} = {found.waiting_usd:.2f} USD"
+    seconds = " + ".join(f"{phase.seconds:.1f}" for phase in found.phases)
+    yield f"time until first token: {seconds} s = {found.seconds:.1f} s"
+    least = "" if found.complete else "; at least, as prices are unknown"
+    yield f"price until first token: {' + '.join(paid)} = {found.usd:.2f} USD{least}"
 
 
 def first_token_data(found: FirstToken) -> dict[str, object]:

@@ -64,6 +64,8 @@ _ALLOWED = {
 # Pydantic's names for what is expected, in the words of a stack file.
 _KINDS_OF_VALUE = {
     "string_type": "text (in quotes where it looks like a number)",
+    "float_parsing": "a valid number",
+    "int_parsing": "a valid whole number",
     "model_type": "a mapping of keys",
     "dict_type": "a mapping of keys",
     "tuple_type": "a list",

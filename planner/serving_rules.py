@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from planner import alternatives, memory, parallelism
 from planner.alternatives import Alternative
@@ -21,8 +20,6 @@ TENSOR = path("serving.tensorParallel")
 PIPELINE = path("serving.pipelineParallel")
 LENGTH = path("serving.maxModelLen")
 NAMED_ALTERNATIVES = 3
-# What every model of the catalogue fits with on some instance type: proposed where a load is too much for all.
-LIGHT = Load(gpu_memory_utilization=0.9, max_model_len=32_768, max_num_seqs=64, max_num_batched_tokens=8192)
 DEFAULT_LEADER_WORKER_SET = "0.10.0"
 
 
@@ -195,21 +192,15 @@ def _that_fit(facts: Facts, load: Load) -> tuple[tuple[Alternative, ...], tuple[
     found = fitting(facts, load)
     if found:
         return found, ()
-    lighter = replace(
-        load,
-        gpu_memory_utilization=max(LIGHT.gpu_memory_utilization, load.gpu_memory_utilization),
-        max_model_len=min(LIGHT.max_model_len, load.max_model_len),
-        max_num_seqs=min(LIGHT.max_num_seqs, load.max_num_seqs),
-        max_num_batched_tokens=min(LIGHT.max_num_batched_tokens, load.max_num_batched_tokens),
-    )
+    less = alternatives.lighter(load)
     changes = (
-        (path("serving.gpuMemoryUtilization"), load.gpu_memory_utilization, lighter.gpu_memory_utilization),
-        (LENGTH, load.max_model_len, lighter.max_model_len),
-        (path("serving.maxNumSeqs"), load.max_num_seqs, lighter.max_num_seqs),
-        (path("serving.maxNumBatchedTokens"), load.max_num_batched_tokens, lighter.max_num_batched_tokens),
+        (path("serving.gpuMemoryUtilization"), load.gpu_memory_utilization, less.gpu_memory_utilization),
+        (LENGTH, load.max_model_len, less.max_model_len),
+        (path("serving.maxNumSeqs"), load.max_num_seqs, less.max_num_seqs),
+        (path("serving.maxNumBatchedTokens"), load.max_num_batched_tokens, less.max_num_batched_tokens),
     )
     mends = tuple(Mend(where, after) for where, before, after in changes if after != before)
-    return fitting(facts, lighter), mends
+    return fitting(facts, less), mends
 
 
 def hardware_mends(facts: Facts, found: tuple[Alternative, ...]) -> tuple[Mend, ...]:

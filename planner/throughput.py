@@ -6,16 +6,18 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-UNSTATED = "give --tokens-per-second"
+from planner.catalogue import CATALOGUE, find
+from planner.checks import nearest, spelled
+from planner.hardware import GPU_TYPES
+from planner.refusals import Refusal, RefusedError
+
+FLAG = "--tokens-per-second"
+UNSTATED = f"give {FLAG}"
 NO_SOURCE = "stated without a source"
 _FORM = (
     "'NUMBER', 'MODEL=NUMBER' or 'MODEL@INSTANCE=NUMBER', each with ', SOURCE' behind it if you have one, "
     "as 'kimi-k2.5@p5.48xlarge=2400, our benchmark of 2026-11-30'"
 )
-
-
-class StatementError(ValueError):
-    """A stated figure that is refused; the message says what is allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,24 +34,35 @@ class Throughput:
         return usd_per_hour / (self.tokens_per_second * 3600) * 1e6
 
 
-def parse(text: str, models: Iterable[str], instances: Iterable[str]) -> Throughput:
-    """Read one statement. Raises StatementError."""
+def parse(text: str) -> Throughput:
+    """Read one statement. Raises RefusedError."""
     figure, _, source = text.partition(",")
     left, separator, number = figure.rpartition("=")
-    model, _, instance = left.strip().partition("@")
+    name, _, instance = left.strip().partition("@")
     try:
         tokens = float(number)
     except ValueError:
         tokens = math.nan
     if not 0.001 <= tokens <= 1e9:
-        raise StatementError(f"{text!r} states no tokens per second; allowed: 0.001 to 1e9, as {_FORM}")
-    if separator and model not in (known := tuple(models)):
-        raise StatementError(f"{text!r} names no model of the catalogue; allowed: {', '.join(known)}")
-    if instance and instance not in (types := tuple(instances)):
-        raise StatementError(f"{text!r} names no GPU instance type; allowed: {', '.join(types)}")
+        raise _refused(text, f"0.001 to 1e9 tokens per second, as {_FORM}", f"leave out {FLAG}")
+    model = find(name)
+    if separator and model is None:
+        allowed = f"a model of the catalogue: {', '.join(CATALOGUE)}"
+        raise _refused(text, allowed, f"{FLAG} '{text.replace(name, nearest(name, CATALOGUE), 1)}'")
+    instance = spelled(instance, GPU_TYPES)
+    if instance and instance not in GPU_TYPES:
+        allowed = f"a GPU instance type: {', '.join(GPU_TYPES)}"
+        raise _refused(text, allowed, f"{FLAG} '{text.replace(instance, nearest(instance, GPU_TYPES), 1)}'")
     return Throughput(
-        tokens_per_second=tokens, source=source.strip() or NO_SOURCE, model=model or None, instance=instance or None
+        tokens_per_second=tokens,
+        source=source.strip() or NO_SOURCE,
+        model=model.name if model else None,
+        instance=instance or None,
     )
+
+
+def _refused(text: str, allowed: str, typed: str) -> RefusedError:
+    return RefusedError((Refusal(where=FLAG, given=repr(text), allowed=allowed, type_=(typed,)),))
 
 
 def stated(statements: Iterable[Throughput], model: str, instance: str) -> Throughput | None:

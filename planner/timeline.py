@@ -14,7 +14,7 @@ from planner import cache, prices
 from planner.hardware import SYSTEM_TYPES
 from planner.plan import Plan
 from planner.platform_settings import EksPlatform, NewNetwork
-from planner.weight_settings import FsxWeights, HubSource, Start
+from planner.weight_settings import FsxWeights, HubSource, NvmeWeights, Start
 
 STARTS: tuple[Start, ...] = ("after_staging", "overlap")
 BOOT = "assumed: instance start, node join, image pull"
@@ -148,8 +148,18 @@ def _phases(plan: Plan, pace: Pace, start: Start) -> Iterator[Phase]:
             yield phase("staging, boot", max(staging, boot), both, paid=True, waiting=idle)
     if fill := _fill_seconds(plan, pace):
         yield phase("fill disks", fill, "computed: each node writes its own copy", paid=True, waiting=fill)
-    read = "computed: all nodes read the weights; no compilation"
-    yield phase("load", plan.weights.expected_load_seconds, read, paid=True)
+    yield phase("load", plan.weights.expected_load_seconds, _load(plan), paid=True)
+
+
+def _load(plan: Plan) -> str:
+    """How the nodes read the weights: over one file system together, or each by itself."""
+    kept, gb, nodes = plan.settings.weights, plan.weights.size_bytes / 1e9, plan.settings.gpu_nodes.count
+    own, limit = cache.node_bytes_per_second(plan.instance) / 1e6, "a node's network"
+    if isinstance(kept, NvmeWeights):
+        own, limit = cache.NVME_READ_BYTES_PER_SECOND / 1e6, "a node's disks"
+    if isinstance(kept, FsxWeights) and nodes / (shared := cache.fsx_bytes_per_second(kept) / 1e6) >= 1 / own:
+        return f"computed: {nodes} x {gb:.2f} GB x 1000 / {shared:g} MB/s, limited by the file system; no compilation"
+    return f"computed: {gb:.2f} GB x 1000 / {own:g} MB/s, limited by {limit}; no compilation"
 
 
 def _staging(plan: Plan, pace: Pace) -> tuple[float, str]:
@@ -170,7 +180,8 @@ def _staging(plan: Plan, pace: Pace) -> tuple[float, str]:
     if not rates:
         return 0.0, "unknown: the rate of a source that is not the hub, on a cluster that is not the stack's"
     slowest = min(rates, key=lambda name: rates[name])
-    return gb * 1000 / rates[slowest], f"computed: {gb:.0f} GB at {rates[slowest]:.0f} MB/s, limited by {slowest}"
+    rate = rates[slowest]
+    return gb * 1000 / rate, f"computed: {gb:.2f} GB x 1000 / {rate:g} MB/s, limited by {slowest}"
 
 
 def _fill_seconds(plan: Plan, pace: Pace) -> float:

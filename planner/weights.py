@@ -7,10 +7,11 @@ Data-parallel replicas hold everything but the routed experts, which are spread 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from planner.hardware import Gpu
-from planner.models import BF16_BYTES, Model
+from planner.models import BF16_BYTES, Experts, Model
 from planner.parallelism import Parallelism
 
 # Marlin kernels, which compute FP8 weights on GPUs without FP8 arithmetic, want a bf16 scale per 128 values.
@@ -29,21 +30,45 @@ def layers_per_stage(layers: int, stages: int) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def stage_bytes(model: Model, shape: Parallelism, gpu: Gpu | None = None) -> tuple[float, ...]:
-    """Bytes of weights on each GPU of each pipeline stage; `gpu` tells what its kernels add to them."""
-    first = 0
-    result = []
-    counts = layers_per_stage(model.architecture.layers, shape.pipeline)
-    embedding = _embedding_bytes(model) / shape.tensor
-    for stage, count in enumerate(counts):
-        total = sum(_layer_bytes(model, layer, shape, gpu) for layer in range(first, first + count))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightPart:
+    """Weights of one kind on one GPU: `layers` times `parameters`, whose numbers `formula` gives."""
+
+    name: str
+    layers: int = 1
+    parameters: float
+    value_bytes: float
+    formula: str
+
+    @property
+    def bytes(self) -> float:
+        """All of them."""
+        return self.layers * self.parameters * self.value_bytes
+
+    @property
+    def explained(self) -> str:
+        """Bytes as a formula with its numbers."""
+        layers = f"{self.layers} layers x " if self.layers > 1 else ""
+        return f"{layers}({self.formula}) x {self.value_bytes:.8g} bytes"
+
+
+def stage_parts(model: Model, shape: Parallelism, gpu: Gpu | None = None) -> tuple[tuple[WeightPart, ...], ...]:
+    """The weights on each GPU of each pipeline stage; `gpu` tells what its kernels add to them."""
+    first, stages = 0, []
+    for stage, count in enumerate(layers_per_stage(model.architecture.layers, shape.pipeline)):
+        parts = [*_layer_parts(model, range(first, first + count), shape, gpu)]
         if stage == 0:
-            total += embedding + vision_bytes(model)
+            parts += [_embedding("embedding", model, shape), *_vision(model)]
         if stage == shape.pipeline - 1 and not (shape.pipeline == 1 and model.architecture.tied_embeddings):
-            total += embedding
-        result.append(total)
+            parts.append(_embedding("output head", model, shape))
+        stages.append(tuple(part for part in parts if part.bytes))
         first += count
-    return tuple(result)
+    return tuple(stages)
+
+
+def stage_bytes(model: Model, shape: Parallelism, gpu: Gpu | None = None) -> tuple[float, ...]:
+    """Bytes of weights on each GPU of each pipeline stage."""
+    return tuple(sum(part.bytes for part in parts) for parts in stage_parts(model, shape, gpu))
 
 
 def checkpoint_bytes(model: Model) -> float:
@@ -60,34 +85,86 @@ def parameters(model: Model) -> float:
     return checkpoint_bytes(replace(model, weights=in_bf16, architecture=architecture)) / BF16_BYTES
 
 
-def vision_bytes(model: Model) -> float:
+def _vision(model: Model) -> tuple[WeightPart, ...]:
     """The vision tower, whole on every rank of the first stage (`--mm-encoder-tp-mode data`)."""
-    architecture = model.architecture
-    return BF16_BYTES * architecture.vision.parameters(architecture.hidden) if architecture.vision else 0.0
+    vision, hidden = model.architecture.vision, model.architecture.hidden
+    if vision is None:
+        return ()
+    formula = vision.parameters_formula(hidden)
+    size = vision.parameters(hidden)
+    return (WeightPart(name="image encoder", parameters=size, value_bytes=BF16_BYTES, formula=formula),)
 
 
-def _layer_bytes(model: Model, layer: int, shape: Parallelism, gpu: Gpu | None) -> float:
-    """One layer's bytes on one rank."""
-    architecture, scales = model.architecture, _marlin_scales(model, gpu)
+def _layer_parts(model: Model, layers: range, shape: Parallelism, gpu: Gpu | None) -> Iterator[WeightPart]:
+    """The layers' weights on one rank, alike ones together."""
+    architecture, scales, hidden = model.architecture, _marlin_scales(model, gpu), model.architecture.hidden
     linear_bytes, expert_bytes = model.weights.linear_bytes + scales, model.weights.expert_bytes + scales
-    hidden, attention, experts = architecture.hidden, architecture.attention, architecture.experts
-    if architecture.linear_attention is not None and architecture.is_linear(layer):
-        total = linear_bytes * architecture.linear_attention.parameters(hidden, shape.tensor)
-    else:
-        total = linear_bytes * attention.parameters(hidden, shape.tensor)
-        total += BF16_BYTES * attention.runtime_copies(shape.tensor)
-    if experts is None or layer < experts.dense_layers:
-        return total + linear_bytes * _mlp(hidden, architecture.intermediate) / shape.tensor
-    one = _mlp(hidden, experts.intermediate)
-    total += linear_bytes * experts.shared * one / shape.tensor
-    total += expert_bytes * _routed_share(experts.routed, shape) * one
-    return total + BF16_BYTES * hidden * experts.routed  # the router
+    attention, experts, delta = architecture.attention, architecture.experts, architecture.linear_attention
+    deltas = sum(architecture.is_linear(layer) for layer in layers)
+    full = len(layers) - deltas
+    yield WeightPart(
+        name="attention",
+        layers=full,
+        parameters=attention.parameters(hidden, shape.tensor),
+        value_bytes=linear_bytes,
+        formula=attention.parameters_formula(hidden, shape.tensor),
+    )
+    yield WeightPart(
+        name="KV up projection again",
+        layers=full,
+        parameters=attention.runtime_copies(shape.tensor),
+        value_bytes=BF16_BYTES,
+        formula=attention.runtime_copies_formula(shape.tensor),
+    )
+    if delta is not None:
+        yield WeightPart(
+            name="linear attention",
+            layers=deltas,
+            parameters=delta.parameters(hidden, shape.tensor),
+            value_bytes=linear_bytes,
+            formula=delta.parameters_formula(hidden, shape.tensor),
+        )
+    mixed = 0 if experts is None else sum(layer >= experts.dense_layers for layer in layers)
+    yield WeightPart(
+        name="dense layers",
+        layers=len(layers) - mixed,
+        parameters=_mlp(hidden, architecture.intermediate) / shape.tensor,
+        value_bytes=linear_bytes,
+        formula=f"3 x {hidden} x {architecture.intermediate} / {shape.tensor}",
+    )
+    if experts is not None:
+        yield from _expert_parts(experts, hidden, mixed, shape, linear_bytes, expert_bytes)
 
 
-def _routed_share(routed: int, shape: Parallelism) -> float:
-    """Experts' worth of weights on one rank: whole experts with expert parallel, slices of each without."""
+def _expert_parts(
+    experts: Experts, hidden: int, layers: int, shape: Parallelism, linear_bytes: float, expert_bytes: float
+) -> Iterator[WeightPart]:
+    one, written = _mlp(hidden, experts.intermediate), f"3 x {hidden} x {experts.intermediate}"
     ranks = shape.tensor * shape.data
-    return -(-routed // ranks) if shape.expert else routed / ranks
+    # Whole experts with expert parallel, slices of each without.
+    routed = -(-experts.routed // ranks) if shape.expert else experts.routed / ranks
+    share = f"ceil({experts.routed} / {ranks})" if shape.expert else f"{experts.routed} / {ranks}"
+    yield WeightPart(
+        name="shared experts",
+        layers=layers,
+        parameters=experts.shared * one / shape.tensor,
+        value_bytes=linear_bytes,
+        formula=f"{experts.shared} x {written} / {shape.tensor}",
+    )
+    yield WeightPart(
+        name="routed experts",
+        layers=layers,
+        parameters=routed * one,
+        value_bytes=expert_bytes,
+        formula=f"{share} experts x {written}",
+    )
+    yield WeightPart(
+        name="router",
+        layers=layers,
+        parameters=hidden * experts.routed,
+        value_bytes=BF16_BYTES,
+        formula=f"{hidden} x {experts.routed}",
+    )
 
 
 def _marlin_scales(model: Model, gpu: Gpu | None) -> float:
@@ -100,13 +177,20 @@ def _mlp(hidden: int, intermediate: int) -> int:
     return 3 * hidden * intermediate
 
 
-def _embedding_bytes(model: Model) -> float:
-    return BF16_BYTES * model.architecture.vocabulary * model.architecture.hidden
+def _embedding(name: str, model: Model, shape: Parallelism) -> WeightPart:
+    words, hidden = model.architecture.vocabulary, model.architecture.hidden
+    return WeightPart(
+        name=name,
+        parameters=words * hidden / shape.tensor,
+        value_bytes=BF16_BYTES,
+        formula=f"{words} words x {hidden} / {shape.tensor}",
+    )
 
 
 def _draft_bytes(model: Model) -> float:
     """Draft layers: each a layer of the model, and the projection that joins two hidden states."""
     architecture = model.architecture
-    last = architecture.layers - 1
-    one = _layer_bytes(model, last, Parallelism(1, 1), None) - BF16_BYTES * architecture.attention.runtime_copies(1)
-    return architecture.draft_layers * (one + BF16_BYTES * 2 * architecture.hidden**2)
+    last = range(architecture.layers - 1, architecture.layers)
+    one = sum(part.bytes for part in _layer_parts(model, last, Parallelism(1, 1), None))
+    copies = BF16_BYTES * architecture.attention.runtime_copies(1) * (not architecture.is_linear(last[0]))
+    return architecture.draft_layers * (one - copies + BF16_BYTES * 2 * architecture.hidden**2)

@@ -8,6 +8,13 @@ from planner.models import Model
 _FAMILIES = (kimi, glm, qwen35, minimax, qwen3, llama, deepseek)
 CATALOGUE: dict[str, Model] = {model.name: model for family in _FAMILIES for model in family.MODELS}
 
+_BY_REPOSITORY = {model.repository.lower(): model for model in CATALOGUE.values()}
+
+
+def find(name: str) -> Model | None:
+    """The entry of a name or of a repository on the Hub, as `kimi-k2.5` or `moonshotai/Kimi-K2.5`; case is ignored."""
+    return CATALOGUE.get(name.lower()) or _BY_REPOSITORY.get(name.lower())
+
 
 def precisions(model: Model) -> dict[str, Model]:
     """The checkpoints of the same model, by precision."""

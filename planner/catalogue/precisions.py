@@ -26,12 +26,14 @@ INT4_GROUPS_OF_32 = Precision(
     linear_bytes=BF16_BYTES,
     unit=32,
 )
+# vLLM splits a group that lies across ranks into smaller ones, down to 32 (quantization/moe_wna16.py of 0.27.1).
+SMALLEST_GPTQ_GROUP = 32
 GPTQ_INT4 = Precision(
     name="int4",
     title="INT4 experts in groups of 128 (GPTQ)",
     expert_bytes=0.5 + BF16_BYTES / 128,
     linear_bytes=BF16_BYTES,
-    unit=128,
+    unit=SMALLEST_GPTQ_GROUP,
 )
 # One fp8 scale per 16 values. NVIDIA's checkpoints of mixture-of-experts models quantise the routed experts.
 NVFP4 = Precision(name="nvfp4", title="NVFP4 experts", expert_bytes=0.5 + 1 / 16, linear_bytes=BF16_BYTES, unit=16)

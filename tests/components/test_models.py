@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from planner.alternatives import alternatives
+from planner.alternatives import LIGHT, alternatives
 from planner.catalogue import CATALOGUE
-from planner.serving_rules import LIGHT
 from tests.components.graph import record
 
 SEVEN = (

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from planner.cases import CaseError, case
+from planner.cases import case
 from planner.cli import app
 from planner.command_line import DOES_NOT_FIT, REFUSED
 from planner.flags import Flags
+from planner.refusals import RefusedError
 
 GPUS = (
     *("h100-80gb", "h100-nvl-94gb", "h200-141gb", "h200-nvl-141gb", "h20-141gb", "b200-180gb"),
@@ -76,7 +77,7 @@ def test_data_parallel_replicas_share_the_experts_and_nothing_else() -> None:
 
 def test_explain_traces_each_figure() -> None:
     text = CliRunner().invoke(app, ["fit", "--explain"]).stdout
-    for part in ("budget 71.69 GiB = 79.65 GiB", "31 layers", "35,712 bytes", "8192 batched tokens x", "KV cache"):
+    for part in ("budget 71.685 GiB = 79.65 GiB", "31 layers", "35,712 bytes", "8192 batched tokens x", "KV cache"):
         assert part in text
 
 
@@ -92,14 +93,14 @@ def test_whether_it_runs_is_printed_beside_whether_it_fits() -> None:
 @pytest.mark.parametrize(
     ("flags", "said", "typed"),
     [
-        ({"model": "kimi-k3"}, "allowed are kimi-k2.5", "--model kimi-k2.5"),
+        ({"model": "kimi-k3"}, "allowed: kimi-k2.5", "--model kimi-k2.5"),
         ({"gpu": "h100"}, "a100-40gb", "--gpu h100-80gb"),
         ({"precision": "fp8"}, "checkpoints in int4, nvfp4", "--precision int4"),
-        ({"gpu": "h100-80gb", "instance_type": "p5.48xlarge"}, "both name the GPU", "leave out one"),
-        ({"instance_type": "p5.48xlarge", "gpus_per_node": 4}, "how many GPUs", "leave out --gpus-per-node"),
+        ({"gpu": "h100-80gb", "instance_type": "p5.48xlarge"}, "both name the GPU", "leave out --gpu"),
+        ({"instance_type": "p5.48xlarge", "gpus_per_node": 4}, "which says how many", "leave out --gpus-per-node"),
         ({"gpu_memory_utilization": 1.2}, "0.05 to 1", "--gpu-memory-utilization 0.9"),
         ({"max_num_seqs": 0}, "1 to 65536", "--max-num-seqs 64"),
-        ({"max_model_len": 300_000}, "takes 262144", "--max-model-len 262144"),
+        ({"max_model_len": 300_000}, "at most 262144", "--max-model-len 262144"),
         ({"kv_cache_dtype": "int8"}, "fp8", "--kv-cache-dtype"),
         (
             {"model": "minimax-m2.5", "gpu": "h100-80gb", "tensor_parallel": 8},
@@ -111,10 +112,11 @@ def test_whether_it_runs_is_printed_beside_whether_it_fits() -> None:
     ],
 )
 def test_a_wrong_flag_says_what_is_allowed_and_what_to_type(flags: dict[str, Any], said: str, typed: str) -> None:
-    with pytest.raises(CaseError) as caught:
+    with pytest.raises(RefusedError) as caught:
         case(Flags(**flags))
-    assert said in str(caught.value)
-    assert typed in str(caught.value)
+    told = " ".join(str(caught.value).split())
+    assert said in told
+    assert typed in told
 
 
 def test_the_exit_status_tells_misfit_and_refusal_apart() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planner import ServingPlan, SettingsError, parallelism, plan, weights
-from planner.alternatives import alternatives
+from planner.alternatives import LIGHT, alternatives
 from planner.cases import case
 from planner.catalogue import CATALOGUE, precisions
 from planner.flags import Flags
@@ -16,7 +16,6 @@ from planner.hardware import GPUS
 from planner.kernels import runs
 from planner.models import Model
 from planner.overhead import Load
-from planner.serving_rules import LIGHT
 
 Raw = dict[str, Any]
 # One, four, eight and sixteen H100 80 GB, and eight H200.

@@ -65,7 +65,7 @@ def test_no_request_is_longer_than_the_models_context() -> None:
 def test_a_format_without_kernels_is_never_the_smallest_where_another_runs() -> None:
     assert BEST["glm-5", "h100-80gb"].model.precision == "fp8"
     assert BEST["glm-5", "b200-180gb"].model.precision == "nvfp4"
-    assert next(row for row in ALL if row.model.precision == "nvfp4" and row.gpu.key == "h100-80gb").runs == "no"
+    assert BEST["glm-5", "a100-80gb"].fit is None
 
 
 def test_a_million_tokens_have_a_price_only_at_a_stated_throughput() -> None:
@@ -79,3 +79,19 @@ def test_a_million_tokens_have_a_price_only_at_a_stated_throughput() -> None:
 def test_a_model_that_four_nodes_do_not_hold_has_no_shape() -> None:
     row: Row = next(rows(checkpoints(("kimi-k2.5",)), replace(LOAD, gpu_memory_utilization=0.05)))
     assert (row.fit, row.gpus, row.usd_per_hour, row.usd_per_million) == (None, 0, None, None)
+
+
+def test_what_does_not_run_has_neither_shape_nor_price() -> None:
+    unable = [row for row in ALL if row.runs.verdict == "no"]
+    assert {(row.model.precision, row.gpu.key) for row in unable} >= {
+        ("nvfp4", gpu) for gpu in ("a100-80gb", "h100-80gb", "h200-141gb")
+    }
+    for row in unable:
+        assert (row.fit, row.instance, row.usd_per_hour, row.nodes) == (None, None, None, 0)
+        assert row.runs.why
+
+
+def test_a_format_that_runs_goes_before_one_that_does_not_on_every_gpu() -> None:
+    for (family, gpu), row in BEST.items():
+        others = [other for other in ALL if (other.model.family, other.gpu.key) == (family, gpu)]
+        assert row.runs.verdict != "no" or all(other.runs.verdict == "no" for other in others)

@@ -78,12 +78,22 @@ def test_a_bad_flag_is_refused_in_terms_of_flags() -> None:
 
 
 def test_a_stack_file_with_flags_on_top(stack_file: Path) -> None:
-    assert fit("--stack-file", str(stack_file))["nodes"] == 2
-    assert fit("--stack-file", str(stack_file), "--nodes", "4")["pipeline_parallel"] == 4
+    assert fit(str(stack_file))["nodes"] == 2
+    assert fit(str(stack_file), "--nodes", "4")["pipeline_parallel"] == 4
+
+
+@pytest.mark.parametrize("command", ["fit", "price", "check", "recommend"])
+def test_the_stack_file_is_the_argument_of_every_command_that_takes_one(stack_file: Path, command: str) -> None:
+    assert run(command, str(stack_file)).exit_code == 0
+    stack_file.unlink()
+    result = run(command, str(stack_file))
+    assert result.exit_code == REFUSED
+    assert "No such file" in result.stderr
+    assert run(command, "--stack-file", str(stack_file)).exit_code == REFUSED
 
 
 def test_fit_of_a_paused_stack_says_so(stack_file: Path) -> None:
-    result = run("fit", "--stack-file", str(stack_file), "--nodes", "0")
+    result = run("fit", str(stack_file), "--nodes", "0")
     assert result.exit_code == REFUSED
     assert "paused" in result.stderr
 
@@ -104,7 +114,7 @@ def test_check_accepts_a_good_stack_file(stack_file: Path) -> None:
 def test_check_names_what_preview_would_refuse(stack_file: Path, raw: dict[str, Any]) -> None:
     raw |= {"name": "No_Label", "gpuNode": 2}
     stack_file.write_text(yaml.safe_dump({"config": {STACK_KEY: raw}}))
-    result = run("check", "--stack-file", str(stack_file))
+    result = run("check", str(stack_file))
     assert result.exit_code == REFUSED
     for named in ("deployment.name", "deployment.gpuNode", "apiKey"):
         assert named in result.stderr
@@ -120,6 +130,6 @@ def test_a_file_that_is_no_stack_file_is_refused(tmp_path: Path, content: str) -
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    result = run("fit", "--stack-file", str(tmp_path / "none.yaml"))
+    result = run("fit", str(tmp_path / "none.yaml"))
     assert result.exit_code == REFUSED
     assert "No such file" in result.stderr

@@ -37,10 +37,26 @@ def test_every_cheaper_fit_that_is_named_keeps_the_limit(raw: dict[str, Any]) ->
         assert plan(raw, api_key_given=True).price.total_per_hour <= 70
 
 
-@pytest.mark.parametrize("limit", [112.14, 1000])
+@pytest.mark.parametrize("limit", [112.13, 112.134, 112.14, 1000])
 def test_a_stack_below_the_limit_is_accepted(raw: dict[str, Any], limit: float) -> None:
     raw["maxHourlyPrice"] = limit
     assert plan(raw, api_key_given=True).settings.max_hourly_price == limit
+
+
+def test_a_cent_below_what_is_shown_is_refused(raw: dict[str, Any]) -> None:
+    raw["maxHourlyPrice"] = 112.12
+    assert "at least 112.13" in refused(raw).allowed
+
+
+def test_a_cheaper_fit_that_costs_what_is_shown_keeps_the_limit(raw: dict[str, Any]) -> None:
+    """One p5en and all around it: 65.3262 USD per hour, shown as 65.33."""
+    raw["maxHourlyPrice"] = 65.33
+    assert "1 x p5en.48xlarge" in refused(raw).allowed
+    raw["gpuNodes"] = {"instanceType": "p5en.48xlarge", "count": 1}
+    assert plan(raw, api_key_given=True).serving is not None
+    raw["gpuNodes"] = {"instanceType": "p5.48xlarge", "count": 2}
+    raw["maxHourlyPrice"] = 65.32
+    assert "1 x p5en.48xlarge" not in refused(raw).allowed
 
 
 def test_a_limit_that_no_hardware_keeps_says_so_and_is_mended_by_a_higher_one(raw: dict[str, Any]) -> None:

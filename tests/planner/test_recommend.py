@@ -103,6 +103,13 @@ def test_every_choice_fits_its_load_runs_and_keeps_the_budget() -> None:
         assert fit.shape.gpus == offer.hardware.instance.gpus * offer.hardware.nodes
 
 
+def test_a_budget_of_what_is_shown_is_kept() -> None:
+    (smallest, *_) = (choice.offer.price.total_per_hour for choice in advise(FRONTIER).choices)
+    for budget, kept in ((round(smallest, 2), True), (round(smallest, 2) - 0.01, False)):
+        totals = [choice.offer.price.total_per_hour for choice in advise(replace(FRONTIER, budget=budget)).choices]
+        assert (smallest in totals) is kept
+
+
 def test_more_requests_at_once_never_take_fewer_nodes() -> None:
     few, many = (advise(replace(FRONTIER, concurrency=count)) for count in (1, 40))
     for family in families(many):
