@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -100,14 +101,13 @@ def _watch(process: subprocess.Popen[bytes], seconds: float, stop: Callable[[flo
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is not None:
-        return
-    process.terminate()
-    try:
+    """The launcher ends its ranks; what it leaves behind, when it was killed itself, is in its process group."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.terminate()
         process.wait(END_SECONDS)
-    except subprocess.TimeoutExpired:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    process.wait()
 
 
 def collect(settings: Settings, folder: Path, problem: str) -> NodeResult:
