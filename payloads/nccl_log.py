@@ -15,8 +15,8 @@ _NETWORK = re.compile(r"NCCL INFO Using network (.+?)\s*$")
 _OFI_PROVIDER = re.compile(
     r"NET/OFI Selected [Pp]rovider is ([^\s,]+)(?:, fabric is (\S+))?(?: \(found (\d+) nics?\))?",
 )
-_IB_DEVICES = re.compile(r"NET/IB : Using((?:\s*\[\d+\]\S+:\d+/\S+)+)")
-_IB_DEVICE = re.compile(r"\[\d+\](\S+?):\d+/(IB|RoCE)")
+_IB_DEVICES = re.compile(r"NET/IB : Using(.+?); OOB")
+_IB_DEVICE = re.compile(r"[\w-]+:\d+(?::\d*)*/(IB|RoCE)")
 _NET_CHANNEL = re.compile(r"\[(?:send|receive)\] via NET/(.+?)/(\d+)(?:\(\d+\))?((?:/\S+|\(PCI\))*)\s*(?:comm .*)?$")
 _LOCAL_CHANNEL = re.compile(r"-> \d+\[[0-9a-f]+\] via (P2P|SHM)(/[A-Za-z]+)?")
 _WARNING = re.compile(r"NCCL WARN (.+?)\s*$")
@@ -85,7 +85,7 @@ def parse(lines: Iterable[str]) -> NcclLog:
             provider, fabric = found[1], found[2] or fabric
             nics.append(int(found[3] or 0))
         elif found := _IB_DEVICES.search(line):
-            nics.append(sum(kind == "IB" for _, kind in _IB_DEVICE.findall(found[1])))
+            nics.append(_IB_DEVICE.findall(found[1]).count("IB"))
         elif found := _WARNING.search(line):
             warnings.setdefault(found[1])
         elif found := _VERSION.search(line):
