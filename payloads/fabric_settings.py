@@ -178,7 +178,7 @@ class _Reader:
         if re.fullmatch(r"\d{1,15}", value) and least <= int(value) <= most:
             return int(value)
         self.problems.append(f"{name}={value!r}: want a whole number from {int(least)} to {most}")
-        return least
+        return most  # nothing more is demanded of the other variables than with any good value
 
     def number(self, name: str, default: str) -> float:
         value = self._environment.get(name) or default

@@ -43,7 +43,7 @@ class Verdict:
     def line(self) -> str:
         """One line for a person."""
         word = {"pass": "passed", "warn": "passed with a warning", "fail": f"failed ({self.step})"}[self.verdict]
-        return f"fabric test {word}: {self.reason}"
+        return f"fabric test {word}: {' '.join(self.reason.split())}"
 
     @property
     def text(self) -> str:
@@ -135,7 +135,7 @@ def _check_ranks(settings: Settings, results: Sequence[NodeResult], missing: Map
             raise FabricError(code, _few(reasons))
     # Who was stopped because another failed is no cause.
     causes_first = sorted(results, key=lambda result: result.problem.startswith("stopped"))
-    troubles = [trouble for result in causes_first if (trouble := _trouble(result))]
+    troubles = [trouble for result in causes_first if (trouble := _trouble(result, settings.gpus))]
     troubles += [f"node rank {rank} left no result: {why}" for rank, why in sorted(missing.items())]
     if not troubles:
         return
@@ -144,11 +144,11 @@ def _check_ranks(settings: Settings, results: Sequence[NodeResult], missing: Map
     raise FabricError(code, _few([*troubles, *(f"NCCL said: {warning}" for warning in dict.fromkeys(warnings))]))
 
 
-def _trouble(result: NodeResult) -> str | None:
+def _trouble(result: NodeResult, ranks: int) -> str | None:
     unfinished = [record for record in result.records if record["step"] != "done"]
-    if not result.problem and not unfinished and result.records:
+    if not result.problem and not unfinished and len(result.records) == ranks:
         return None
-    what = result.problem or "the ranks ended early"
+    what = result.problem or f"{len(result.records) - len(unfinished)} of {ranks} ranks reached the end"
     if unfinished:
         steps = ", ".join(sorted({record["step"] for record in unfinished}))
         what += f" (rank {', '.join(str(record['rank']) for record in unfinished)} in step {steps})"
