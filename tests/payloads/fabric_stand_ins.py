@@ -26,10 +26,8 @@ def add_device(root: Path, number: int, *, driver: str, layer: str, state: str =
 def nvidia_smi(folder: Path, lines: list[str], status: int = 0) -> None:
     """A program of that name that prints these lines."""
     program = folder / "nvidia-smi"
-    printed = "\n".join(lines)
-    program.write_text(
-        f"#!/bin/sh\ncat <<'END'\n{printed}\nEND\nexit {status}\n" if lines else f"#!/bin/sh\nexit {status}\n"
-    )
+    printed = "".join(f"echo '{line}'\n" for line in lines)
+    program.write_text(f"#!/bin/sh\n{printed}exit {status}\n")
     program.chmod(0o755)
 
 
