@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from payloads.fabric_settings import ExitCode, FabricError
+from payloads.reporting import log
 
 Message = dict[str, Any]
 
@@ -101,6 +102,7 @@ def gather(server: socket.socket, nodes: int, seconds: float) -> dict[int, tuple
             hello = {}
         if hello.get("rank") in range(1, nodes):
             found[hello["rank"]] = (channel, hello)
+            log(f"node rank {hello['rank']} ({hello.get('name')}) is there")
         else:
             channel.close()
     return found

@@ -49,7 +49,11 @@ class FabricPods:
         } | self.environment
 
     def start(self, rank: int, **more: str) -> subprocess.Popen[str]:
-        """Start one node's pod."""
+        """Start one node's pod, with `more` variables."""
+        return self.start_program(rank, "-m", "payloads.fabric_test", **more)
+
+    def start_program(self, rank: int, *program: str, **more: str) -> subprocess.Popen[str]:
+        """The same with something else for Python to run."""
         environment = {
             "PATH": os.environ["PATH"],
             "FABRIC_NODE_RANK": str(rank),
@@ -58,7 +62,7 @@ class FabricPods:
             "TMPDIR": str(self.root),
         }
         process = subprocess.Popen(
-            [*self.prefixes[rank], self.python, "-m", "payloads.fabric_test"],
+            [*self.prefixes[rank], self.python, *program],
             cwd=self.root / "opt",
             env=environment | self.environment | more,
             stdout=subprocess.PIPE,
