@@ -36,7 +36,7 @@ class Cable:
     def set_speed(self, megabits: int) -> None:
         """Shape both directions to so many Mbit/s."""
         for namespace in self.namespaces:
-            rate = ["rate", f"{megabits}mbit", "burst", "256kb", "latency", "50ms"]
+            rate = ["rate", f"{megabits}mbit", "burst", "256kb", "latency", "400ms"]
             _run("tc", "-n", namespace, "qdisc", "replace", "dev", "cable", "root", "tbf", *rate)
 
     def plug(self) -> None:
