@@ -13,6 +13,8 @@ from payloads.fabric_run import NodeResult
 from payloads.fabric_settings import ExitCode, FabricError, Settings
 
 REASON_CHARACTERS = 400
+VERDICT_CHARACTERS = 1500
+"""Twice the reason, once for people and once in the JSON object, fits into the termination message's 4096 bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +202,7 @@ def _verdict(settings: Settings, word: str, code: ExitCode, reason: str, figures
         verdict=word,
         code=int(code),
         step=code.step,
-        reason=reason,
+        reason=reason[:VERDICT_CHARACTERS],
         nodes=settings.nodes,
         world_size=settings.ranks,
         bytes=settings.bytes,

@@ -198,9 +198,9 @@ def test_a_result_survives_the_wire() -> None:
 
 def test_the_longest_verdict_fits_into_the_termination_message() -> None:
     many = [node(rank, problem="x" * 2000, reason="y" * 2000, step="sum") for rank in range(9)]
-    text = verdict_of(*many).text
-    assert len(text.encode()) < TERMINATION_MESSAGE_BYTES
-    assert json.loads(text.splitlines()[-1])["code"] == ExitCode.COLLECTIVE_FAILED
+    for verdict in (verdict_of(*many), failed(SETTINGS, ExitCode.COLLECTIVE_FAILED, "z" * 10000)):
+        assert len(verdict.text.encode()) < TERMINATION_MESSAGE_BYTES
+        assert json.loads(verdict.text.splitlines()[-1])["code"] == ExitCode.COLLECTIVE_FAILED
 
 
 def test_the_text_is_one_line_and_one_object() -> None:
