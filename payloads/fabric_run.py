@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from payloads import nccl_log
+from payloads import fabric_ranks, nccl_log
 from payloads.fabric_settings import Settings
 from payloads.nccl_log import NcclLog
 
@@ -75,7 +75,7 @@ def launch_command(settings: Settings) -> list[str]:
         *("--nnodes", str(settings.nodes), "--node-rank", str(settings.node_rank)),
         *("--nproc-per-node", str(settings.gpus), "--max-restarts", "0", "--monitor-interval", "0.2"),
         *("--master-addr", settings.leader, "--master-port", str(settings.port + 1)),
-        *("-m", "payloads.fabric_ranks"),
+        *("-m", fabric_ranks.__name__),
     ]
 
 
