@@ -19,7 +19,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from payloads.staging_progress import log, write_termination_message
+from payloads.reporting import log
+from payloads.staging_progress import write_termination_message
 from payloads.staging_settings import COMPLETE_MARKER, ExitCode, StagingError
 
 INDEX = "model.safetensors.index.json"

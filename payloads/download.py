@@ -12,7 +12,8 @@ from typing import Protocol
 
 from payloads import cache_directory
 from payloads.model_files import Manifest, ModelFile
-from payloads.staging_progress import ProgressBoard, log, without_token
+from payloads.reporting import log
+from payloads.staging_progress import ProgressBoard, without_token
 from payloads.staging_settings import ExitCode, Settings, StagingError
 from payloads.verification import Verification
 from payloads.workers import run_workers

@@ -10,8 +10,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from payloads.reporting import log
 from payloads.s3_bucket import Bucket, http_status
-from payloads.staging_progress import log
 from payloads.staging_settings import ExitCode, Settings, StagingError
 from payloads.writer_lock import Unchanged, lost
 

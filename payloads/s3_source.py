@@ -12,8 +12,8 @@ from boto3.s3.transfer import TransferConfig
 
 from payloads.download import DownloadJob
 from payloads.model_files import Manifest, ModelFile
+from payloads.reporting import log
 from payloads.s3_bucket import Bucket
-from payloads.staging_progress import log
 from payloads.staging_settings import ExitCode, S3Location, Settings, StagingError
 from payloads.workers import outcome_of
 

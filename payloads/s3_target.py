@@ -20,10 +20,11 @@ from payloads import cache_directory
 from payloads.cache_directory import GIB
 from payloads.download import Fetcher, Source
 from payloads.model_files import Manifest, ModelFile
+from payloads.reporting import log
 from payloads.s3_bucket import Bucket
 from payloads.s3_lock import BucketClaim
 from payloads.s3_upload import Sums, Upload, source_checksum
-from payloads.staging_progress import ProgressBoard, log
+from payloads.staging_progress import ProgressBoard
 from payloads.staging_settings import COMPLETE_MARKER, ExitCode, S3Location, Settings, StagingError
 from payloads.writer_lock import sole_writer
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from boto3.s3.transfer import TransferConfig
 
 from payloads.model_files import ModelFile
+from payloads.reporting import log
 from payloads.s3_bucket import Bucket
-from payloads.staging_progress import ProgressBoard, log
+from payloads.staging_progress import ProgressBoard
 from payloads.staging_settings import ExitCode, S3Location, Settings, StagingError
 from payloads.workers import outcome_of, run_workers
 

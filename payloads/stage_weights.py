@@ -29,7 +29,8 @@ from payloads.cache_directory import GIB
 from payloads.download import Fetcher, Source
 from payloads.hub_snapshot import Hub
 from payloads.model_files import Manifest
-from payloads.staging_progress import ProgressBoard, log, without_token, write_termination_message
+from payloads.reporting import log
+from payloads.staging_progress import ProgressBoard, without_token, write_termination_message
 from payloads.staging_settings import ExitCode, Settings, StagingError
 from payloads.writer_lock import DirectoryClaim, sole_writer
 

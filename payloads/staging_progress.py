@@ -1,27 +1,13 @@
-"""Where staging says how far it is: log lines, one ConfigMap, and the container's termination message.
-
-Nothing here can fail staging: whatever goes wrong with a report is logged once and forgotten.
-"""
+"""Where staging says how far it is: log lines and one ConfigMap; and its own termination message."""
 
 from __future__ import annotations
 
-import http.client
-import json
 import os
-import ssl
 import time
-from pathlib import Path
 
+from payloads import reporting
+from payloads.reporting import ConfigMapBoard, log
 from payloads.staging_settings import Settings
-
-API_TIMEOUT_SECONDS = 5.0
-TERMINATION_MESSAGE_BYTES = 4096  # the kubelet cuts there
-SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
-
-
-def log(line: str) -> None:
-    """Write one line to the pod's log at once."""
-    print(line, flush=True)
 
 
 def without_token(text: str) -> str:
@@ -32,11 +18,7 @@ def without_token(text: str) -> str:
 
 def write_termination_message(verdict: str) -> None:
     """Leave the verdict where `kubectl describe` and the Kubernetes provider show it."""
-    path = Path(os.environ.get("STAGE_TERMINATION_LOG") or "/dev/termination-log")
-    try:
-        path.write_bytes(verdict.encode()[:TERMINATION_MESSAGE_BYTES])
-    except OSError as error:
-        log(f"no termination message: {error}")
+    reporting.write_termination_message(verdict, os.environ.get("STAGE_TERMINATION_LOG", ""))
 
 
 class ProgressBoard:
@@ -44,8 +26,12 @@ class ProgressBoard:
 
     def __init__(self, settings: Settings) -> None:
         """Nothing is reported until `begin`."""
-        self._settings = settings
-        self._complained = False
+        self._report_seconds = settings.report_seconds
+        self.post = ConfigMapBoard(
+            namespace=settings.progress_namespace,
+            name=settings.progress_configmap,
+            account=os.environ.get("STAGE_SERVICE_ACCOUNT", ""),
+        ).post
         self._whole = self._before = 0
         self.begin("starting", total=0, done=0)
 
@@ -63,7 +49,7 @@ class ProgressBoard:
         now = time.monotonic()
         done += self._before
         elapsed = now - self._reported_at
-        if elapsed < self._settings.report_seconds:
+        if elapsed < self._report_seconds:
             return
         rate = max(done - self._reported_bytes, 0) / elapsed
         self._reported_at, self._reported_bytes = now, done
@@ -78,37 +64,3 @@ class ProgressBoard:
             secondsLeft=eta,
             message=line,
         )
-
-    def post(self, **data: str) -> None:
-        """Merge `data` into the ConfigMap, when one is configured."""
-        if not self._settings.progress_configmap:
-            return
-        data["updated"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        try:
-            self._patch(json.dumps({"data": data}))
-        except (OSError, http.client.HTTPException, KeyError, ValueError) as error:
-            if not self._complained:
-                log(f"progress is not reported to ConfigMap {self._settings.progress_configmap}: {error!r}")
-            self._complained = True
-
-    def _patch(self, body: str) -> None:
-        account = Path(os.environ.get("STAGE_SERVICE_ACCOUNT") or SERVICE_ACCOUNT)
-        connection = http.client.HTTPSConnection(
-            os.environ["KUBERNETES_SERVICE_HOST"],
-            int(os.environ["KUBERNETES_SERVICE_PORT"]),
-            timeout=API_TIMEOUT_SECONDS,
-            context=ssl.create_default_context(cafile=str(account / "ca.crt")),
-        )
-        path = f"/api/v1/namespaces/{self._settings.progress_namespace}/configmaps/{self._settings.progress_configmap}"
-        headers = {
-            # Read each time: the kubelet renews it.
-            "Authorization": f"Bearer {(account / 'token').read_text().strip()}",
-            "Content-Type": "application/merge-patch+json",
-        }
-        try:
-            connection.request("PATCH", path, body=body, headers=headers)
-            response = connection.getresponse()
-            if response.status >= 300:
-                raise OSError(f"HTTP {response.status} {response.reason}")
-        finally:
-            connection.close()

@@ -22,7 +22,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from payloads.staging_progress import ProgressBoard, log, write_termination_message
+from payloads.reporting import log
+from payloads.staging_progress import ProgressBoard, write_termination_message
 from payloads.staging_settings import ExitCode, Settings, StagingError
 
 POLL_SECONDS = 1.0
