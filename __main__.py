@@ -4,6 +4,7 @@ import pulumi
 from pulumi.runtime import get_config
 
 from components.device_plugins import DevicePlugins, DevicePluginsArgs
+from components.fabric_gate import FabricGate, FabricGateArgs
 from components.gang_operator import GangOperator, GangOperatorArgs
 from components.gpu_nodes import GpuNodes, GpuNodesArgs
 from components.namespace import namespace_of
@@ -43,16 +44,23 @@ cache = weight_cache("weights", planned, namespace, site)
 staging_args = WeightStagingArgs(plan=planned, site=site, cache=cache, secrets=source_secrets)
 staged = [WeightStaging("staging", staging_args, site.opts)] if weights.staged_by_job else []
 
-nodes: list[pulumi.Resource] = []
+gpu_nodes = None
 if site.eks is not None:
     # On demand no GPU is paid for before the weights are there.
     wait_for = staged if weights.start == "after_staging" else []
-    nodes = [GpuNodes("gpu-nodes", GpuNodesArgs(plan=planned, eks=site.eks, after=wait_for), site.eks.opts)]
+    gpu_nodes = GpuNodes("gpu-nodes", GpuNodesArgs(plan=planned, eks=site.eks, after=wait_for), site.eks.opts)
+nodes = [gpu_nodes] if gpu_nodes else []
 plugins = DevicePlugins("device-plugins", DevicePluginsArgs(plan=planned, site=site, after=nodes), site.opts)
 fill_args = NodeCachesArgs(plan=planned, site=site, cache=cache, secrets=source_secrets, after=[*nodes, *staged])
 filled = [NodeCaches("node-caches", fill_args, site.opts)] if settings.weights.kind == "nvme" else []
 
-before = [operator, *nodes, plugins, *staged, *filled]
+gates: list[FabricGate] = []
+if planned.serving and planned.fabric.tested:
+    under_test = gpu_nodes.identity if gpu_nodes else "nodes of an existing cluster"
+    gate_args = FabricGateArgs(plan=planned, namespace=cache.namespace, nodes=under_test, after=[*nodes, plugins])
+    gates = [FabricGate("fabric-gate", gate_args, site.opts)]
+
+before = [operator, *nodes, plugins, *staged, *filled, *gates]
 serving_args = ServingArgs(plan=planned, cache=cache, api_key=api_key if key_given else None, after=before)
 serving = Serving("serving", serving_args, site.opts) if planned.serving else None
-export(planned, site, serving)
+export(planned, site, serving, gates[0].verdict if gates else None)

@@ -41,6 +41,8 @@ class GpuNodes(ComponentResource):
 
     node_group: eks.NodeGroup
     security_group_id: Output[str]
+    identity: Output[str]
+    """Another for other nodes: the group's ARN, which is new with each group, and what its nodes are made from."""
 
     def __init__(self, name: str, args: GpuNodesArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("vllm-multinode:index:GpuNodes", name, None, opts)
@@ -49,6 +51,8 @@ class GpuNodes(ComponentResource):
         placement = ec2.PlacementGroup(f"{name}-placement", strategy="cluster", opts=ResourceOptions(parent=self))
         template = self._launch_template(placement)
         self.node_group = self._node_group(template, fabric_rules)
+        release = args.plan.settings.gpu_nodes.ami_release
+        self.identity = Output.concat(self.node_group.arn, "@", template.latest_version.apply(str), "@", release)
         self.register_outputs({"nodeGroup": self.node_group.node_group_name})
 
     def _security_group(self) -> list[Resource]:

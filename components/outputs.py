@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
+from typing import Any
 
 import pulumi
+from pulumi import Output
 
 from components.serving import Serving
 from components.site import Site
@@ -17,8 +19,9 @@ from planner.settings import Deployment
 PAUSED = "paused: gpuNodes.count is 0; `pulumi config set --path deployment.gpuNodes.count 2 && pulumi up` resumes it"
 
 
-def export(plan: Plan, site: Site, serving: Serving | None) -> None:
+def export(plan: Plan, site: Site, serving: Serving | None, fabric: Output[dict[str, Any]] | None) -> None:
     """Export the stack's outputs. Nothing secret is among them."""
+    pulumi.export("fabric", fabric or {"verdict": "not tested"})
     if site.eks is not None:
         pulumi.export("account", site.eks.cluster.account_identity)
         pulumi.export("kubeconfig", site.kubeconfig)

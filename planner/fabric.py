@@ -24,7 +24,8 @@ NVLINK_GPUS = ("h100-80gb", "h200-141gb", "b200-180gb", "b300-270gb")
 class FabricPlan:
     """`resource` x `quantity`: what a pod asks for; None where there is no fabric. `nics`: devices a node must show.
 
-    `warn_below`, `fail_below`: bus bandwidth of an all-reduce over all GPUs in GB/s; 0 is never.
+    `warn_below`, `fail_below`: bus bandwidth of an all-reduce over all GPUs in GB/s; 0 is never. `tested`: whether the
+    fabric test runs before serving; one GPU has nothing to test.
     """
 
     kind: str
@@ -34,6 +35,7 @@ class FabricPlan:
     warn_below: float
     fail_below: float
     environment: tuple[tuple[str, str], ...]
+    tested: bool
 
     @property
     def requests(self) -> dict[str, str]:
@@ -64,6 +66,7 @@ def fabric_plan(settings: Deployment, instance: InstanceType) -> FabricPlan:
         warn_below=warn,
         fail_below=fail,
         environment=environment,
+        tested=fabric.gate != "skip" and settings.gpu_nodes.count * instance.gpus > 1,
     )
 
 

@@ -93,7 +93,7 @@ def test_without_a_bucket_each_node_asks_the_hub(lab: Graph) -> None:
     filling = lab.one("node-caches-fill").inputs["spec"]["template"]["spec"]["initContainers"][0]
     told = {entry["name"] for entry in filling["env"]}
     assert "HF_TOKEN" in told
-    assert not lab.all("Job")
+    assert "staging-job" not in {resource.name for resource in lab.resources}
 
 
 def test_a_claim_is_filled_in_its_own_namespace_which_the_stack_does_not_make() -> None:
@@ -110,7 +110,7 @@ def test_a_claim_is_filled_in_its_own_namespace_which_the_stack_does_not_make() 
 def test_a_directory_of_a_claim_is_served_without_staging_and_without_writing() -> None:
     claim = {"kind": "existing_claim", "revision": REVISION, "namespace": "models", "claim": "weights"}
     made = existing({**claim, "directory": "kimi"})
-    assert not made.all("Job")
+    assert "staging-job" not in {resource.name for resource in made.resources}
     check = template(made, "leaderTemplate")["initContainers"][0]
     told = {entry["name"]: entry["value"] for entry in check["env"]}
     assert told["STAGE_MODEL_DIRECTORY"] == "/weights/kimi"
