@@ -9,7 +9,7 @@ from components.gang_operator import GangOperator, GangOperatorArgs
 from components.gpu_nodes import GpuNodes, GpuNodesArgs
 from components.namespace import namespace_of
 from components.node_caches import NodeCaches, NodeCachesArgs
-from components.outputs import export
+from components.outputs import announce, export
 from components.serving import Serving, ServingArgs
 from components.site import build
 from components.staging_pod import Secrets
@@ -49,6 +49,7 @@ if site.eks is not None:
     # On demand no GPU is paid for before the weights are there.
     wait_for = staged if weights.start == "after_staging" else []
     gpu_nodes = GpuNodes("gpu-nodes", GpuNodesArgs(plan=planned, eks=site.eks, after=wait_for), site.eks.opts)
+    announce(planned, gpu_nodes)
 nodes = [gpu_nodes] if gpu_nodes else []
 plugins = DevicePlugins("device-plugins", DevicePluginsArgs(plan=planned, site=site, after=nodes), site.opts)
 fill_args = NodeCachesArgs(plan=planned, site=site, cache=cache, secrets=source_secrets, after=[*nodes, *staged])

@@ -9,6 +9,7 @@ from typing import Any
 import pulumi
 from pulumi import Output
 
+from components.gpu_nodes import GpuNodes
 from components.serving import Serving
 from components.site import Site
 from planner.plan import Plan
@@ -17,6 +18,11 @@ from planner.report import summary
 from planner.settings import Deployment
 
 PAUSED = "paused: gpuNodes.count is 0; `pulumi config set --path deployment.gpuNodes.count 2 && pulumi up` resumes it"
+
+STOP = (
+    "`pulumi config set --path deployment.gpuNodes.count 0 && pulumi up` stops them and keeps the weights; "
+    "`pulumi destroy` removes everything"
+)
 
 
 def export(plan: Plan, site: Site, serving: Serving | None, fabric: Output[dict[str, Any]] | None) -> None:
@@ -34,6 +40,16 @@ def export(plan: Plan, site: Site, serving: Serving | None, fabric: Output[dict[
     pulumi.export("endpoint", f"http://{serving.service}.{namespace}.svc:{serving.port}/v1")
     pulumi.export("connect", connect_command(plan.settings, serving))
     pulumi.export("curl", curl_command(plan.model.repository, serving.port))
+
+
+def announce(plan: Plan, gpu_nodes: GpuNodes) -> None:
+    """Once GPU nodes run they cost: say so, and what stops them, however the rest of this `up` ends."""
+    part = plan.price.part("gpuNodes")
+    if part is None or pulumi.runtime.is_dry_run():
+        return
+    usd = "at an unknown price" if part.per_hour is None else f"{part.per_hour:.2f} USD per hour"
+    hardware = f"{plan.settings.gpu_nodes.count} x {plan.instance.name}"
+    gpu_nodes.identity.apply(lambda _: pulumi.log.warn(f"{hardware} are running: {usd}. {STOP}", gpu_nodes))
 
 
 def connect_command(settings: Deployment, serving: Serving) -> str:

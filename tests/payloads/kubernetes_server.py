@@ -22,12 +22,16 @@ ACCOUNT_TOKEN = "service-account-token"
 
 @dataclass(slots=True, kw_only=True)
 class KubernetesServer:
-    """Address, service account folder, and the patches that came in: (path, headers, body)."""
+    """Address, service account folder, the patches that came in: (path, headers, body), and the paths asked for."""
 
     port: int
     account: Path
     status: int = 200
     patches: list[tuple[str, dict[str, str], Any]] = field(default_factory=list)
+    answers: list[Any] = field(default_factory=list)
+    """What GET answers, one after the other; the last one stays."""
+
+    gets: list[str] = field(default_factory=list)
 
 
 @contextmanager
@@ -60,6 +64,15 @@ def kubernetes_server(folder: Path) -> Iterator[KubernetesServer]:
             state.patches.append((self.path, dict(self.headers), body))
             self.send_response(state.status)
             self.end_headers()
+
+        def do_GET(self) -> None:
+            state.gets.append(self.path)
+            answer = state.answers.pop(0) if len(state.answers) > 1 else state.answers[0]
+            body = json.dumps(answer).encode()
+            self.send_response(state.status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
             """Stay silent."""
