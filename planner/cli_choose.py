@@ -16,6 +16,7 @@ from planner.models import Model
 from planner.options import AsJson, Explain, StackFile
 from planner.overhead import Load
 from planner.platform_settings import EksPlatform
+from planner.price_rules import on_nodes
 from planner.pricing import Price
 from planner.recommend import Tier, Wish
 from planner.recommend import recommend as advise
@@ -28,7 +29,7 @@ from planner.report_choice import (
     render_advice,
     render_compare,
 )
-from planner.settings import Deployment, Serving
+from planner.settings import Serving
 from planner.throughput import Throughput, parse
 
 Models = Annotated[list[str] | None, typer.Option("--model", help="Only this model, in every precision (repeat).")]
@@ -90,10 +91,10 @@ def recommend(
     _at_least("--concurrency", concurrency, 1)
     positive("--budget", budget, "USD per hour")
     positive("--api-price", api_price, "USD per million tokens")
-    settings = facts_of(stack_file, ()).settings
-    platform = settings.platform
+    facts = facts_of(stack_file, ())
+    settings, platform = facts.settings, facts.settings.platform
     if not isinstance(platform, EksPlatform):
-        refuse("--stack-file", "a stack on EKS: what is recommended is hardware to buy", "leave out the stack file")
+        refuse(str(stack_file), "a stack on EKS: what is recommended is hardware to buy", "leave out the stack file")
     load = Load.of(settings.serving.model_copy(update={"max_model_len": context}))
     wish = Wish(
         quality=quality,
@@ -107,7 +108,8 @@ def recommend(
     )
 
     def stack_price(model: Model, offer: Alternative) -> Price:
-        return _stack_price(settings, model, offer)
+        changed = on_nodes(settings, facts.instance, offer.instance, offer.nodes)
+        return pricing.price(changed.model_copy(update={"model": model.name}), offer.instance)
 
     advice = advise(wish, stack_price)
     if not advice.choices:
@@ -122,12 +124,6 @@ def recommend(
     show(data, tables, as_json=as_json)
     if not advice.choices:
         raise typer.Exit(DOES_NOT_FIT)
-
-
-def _stack_price(settings: Deployment, model: Model, offer: Alternative) -> Price:
-    """The bill of the same stack with this model on these GPU nodes."""
-    changed = pricing.on_nodes(settings, offer.instance, offer.nodes).model_copy(update={"model": model.name})
-    return pricing.price(changed, offer.instance)
 
 
 def _statements(texts: list[str] | None) -> tuple[Throughput, ...]:

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 from planner import checks, pricing
 from planner.alternatives import Alternative
+from planner.hardware import InstanceType
 from planner.overhead import Load
 from planner.platform_settings import EksPlatform
 from planner.pricing import Price
 from planner.problems import Mend, Path, Problem
 from planner.rules import Facts, Rule, path
 from planner.serving_rules import MEMORY_READS, NAMED_ALTERNATIVES, fitting, hardware_mends
+from planner.settings import Deployment
 
 LIMIT = path("maxHourlyPrice")
 
@@ -20,6 +22,16 @@ LIMIT = path("maxHourlyPrice")
 def bill_of(facts: Facts) -> Price:
     """The bill of the stack as configured."""
     return pricing.price(facts.settings, facts.instance)
+
+
+def on_nodes(settings: Deployment, now: InstanceType, instance: InstanceType, nodes: int) -> Deployment:
+    """The same stack with other GPU nodes than `now`. A price of the file's own is one of its own instance type."""
+    changed: dict[str, object] = {"count": nodes}
+    own = settings.prices
+    if instance.name != now.name:
+        changed["instance_type"] = instance.name
+        own = {name: usd for name, usd in own.items() if name != "gpuNodes"}
+    return settings.model_copy(update={"gpu_nodes": settings.gpu_nodes.model_copy(update=changed), "prices": own})
 
 
 def prices_are_of_parts(facts: Facts) -> Iterator[Problem]:
@@ -65,7 +77,7 @@ def price_within_limit(facts: Facts) -> Iterator[Problem]:
 def _cheaper(facts: Facts, limit: float) -> Iterator[Alternative]:
     """GPU nodes on which the model fits and with which the stack keeps the limit."""
     for item in fitting(facts, Load.of(facts.settings.serving)):
-        settings = pricing.on_nodes(facts.settings, item.instance, item.nodes)
+        settings = on_nodes(facts.settings, facts.instance, item.instance, item.nodes)
         bill = pricing.price(settings, item.instance)
         if "gpuNodes" not in bill.unknown and _cents(bill.total_per_hour) <= _cents(limit):
             yield item

@@ -119,14 +119,6 @@ def price(
     return Price(parts=parts, total_per_hour=sum(known), complete=len(known) == len(parts), purchase=bought)
 
 
-def on_nodes(settings: Deployment, instance: InstanceType, nodes: int) -> Deployment:
-    """The same stack with other GPU nodes. A price of the file's own is one of its own instance type."""
-    same = instance.name == settings.gpu_nodes.instance_type
-    own = {name: usd for name, usd in settings.prices.items() if same or name != "gpuNodes"}
-    changed = settings.gpu_nodes.model_copy(update={"instance_type": instance.name, "count": nodes})
-    return settings.model_copy(update={"gpu_nodes": changed, "prices": own})
-
-
 def _gpu_line(settings: Deployment, gpu_type: InstanceType, purchase: Purchase) -> _Line:
     family, how = _RATES[purchase]
     aws = isinstance(settings.platform, EksPlatform)

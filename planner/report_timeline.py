@@ -63,7 +63,7 @@ def explain_first_token(found: FirstToken) -> Iterator[str]:
     minutes = f"{found.gpus} GPUs x {found.waiting_seconds:.1f} s / 60 = {found.waiting_gpu_minutes:.0f} GPU-minutes"
     yield f"waiting for weights: {minutes}"
     if found.waiting_usd:
-        hours = f"{found.waiting_seconds:.1f} s / 3600 x {found.gpu_usd_per_hour:.4f} USD/h"
+        hours = f"{found.waiting_seconds:.2f} s / 3600 x {found.gpu_usd_per_hour:.4f} USD/h"
         yield f"price of waiting: {hours} = {found.waiting_usd:.2f} USD"
     seconds = " + ".join(f"{phase.seconds:.1f}" for phase in found.phases)
     yield f"time until first token: {seconds} s = {found.seconds:.1f} s"

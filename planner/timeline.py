@@ -147,7 +147,9 @@ def _phases(plan: Plan, pace: Pace, start: Start) -> Iterator[Phase]:
             idle = max(0.0, staging - boot)
             yield phase("staging, boot", max(staging, boot), both, paid=True, waiting=idle)
     if fill := _fill_seconds(plan, pace):
-        yield phase("fill disks", fill, "computed: each node writes its own copy", paid=True, waiting=fill)
+        gb = plan.weights.size_bytes / 1e9
+        written = f"computed: {gb:.2f} GB x 1000 / {gb * 1000 / fill:g} MB/s; each node writes its own copy"
+        yield phase("fill disks", fill, written, paid=True, waiting=fill)
     yield phase("load", plan.weights.expected_load_seconds, _load(plan), paid=True)
 
 

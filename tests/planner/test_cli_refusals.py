@@ -16,6 +16,7 @@ from planner import plan
 from planner.catalogue import CATALOGUE
 from planner.cli import app
 from planner.command_line import DOES_NOT_FIT, REFUSED, STACK_KEY
+from tests.planner.test_weight_rules import on_existing_cluster
 
 REFUSED_FLAGS = (
     "fit --gpu h300",
@@ -54,7 +55,8 @@ REFUSED_FLAGS = (
     "recommend --budget 0",
 )
 NOTHING_FITS = (
-    "--concurrency 1000000000",
+    pytest.param("--concurrency 1000000000", marks=pytest.mark.slow),
+    "--concurrency 20000 --context 131072 --quality good-enough",
     "--context 10000000",
     "--budget 1",
     "--budget 5 --concurrency 3000",
@@ -113,9 +115,13 @@ def test_where_nothing_fits_a_wish_that_is_answered_is_named(line: str) -> None:
     words = ["recommend", *line.split()]
     result = run(*words, "--json")
     assert result.exit_code == DOES_NOT_FIT
-    instead = json.loads(result.stdout)["instead"]
-    assert f"type:    {instead}" in run(*words).stdout
-    assert run(*with_typed(words, instead)).exit_code == 0
+    assert run(*with_typed(words, json.loads(result.stdout)["instead"])).exit_code == 0
+
+
+def test_people_are_told_the_same() -> None:
+    assert (
+        "Nothing fits what is wanted.\n   type:    --context 262144" in run("recommend", "--context", "9999999").stdout
+    )
 
 
 def test_a_region_without_prices_is_told_how_to_read_them(raw: dict[str, Any], tmp_path: Path) -> None:
@@ -123,6 +129,13 @@ def test_a_region_without_prices_is_told_how_to_read_them(raw: dict[str, Any], t
     file = tmp_path / "Pulumi.test.yaml"
     file.write_text(yaml.safe_dump({"config": {STACK_KEY: raw}}))
     assert "price --refresh --region us-west-2 --write" in run("recommend", str(file)).stdout
+
+
+def test_hardware_is_not_recommended_for_a_cluster_that_is_there(raw: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.test.yaml"
+    file.write_text(yaml.safe_dump({"config": {STACK_KEY: on_existing_cluster(raw, {"kind": "nvme"})}}))
+    (problem,) = problems("recommend", str(file))
+    assert (problem["where"], problem["type"]) == (str(file), ["leave out the stack file"])
 
 
 def test_a_load_that_no_hardware_bears_is_told_with_a_lighter_one() -> None:

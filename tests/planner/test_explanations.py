@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from planner.catalogue import CATALOGUE
 from planner.cli import app
+from planner.command_line import STACK_KEY
 
 GIB = 2**30
 CASES = (
@@ -102,4 +105,17 @@ def test_the_lengths_of_phases_are_formulas_too() -> None:
     assert "computed: 595.14 GB x 1000 / 516 MB/s, limited by the hub" in lines
     assert "computed: 2 x 595.14 GB x 1000 / 2343.75 MB/s, limited by the file system" in lines
     overlap = ran("timeline --explain")["explain"]["overlap"]
-    assert "price of waiting: 253.4 s / 3600 x 110.0800 USD/h = 7.75 USD" in overlap
+    assert "price of waiting: 253.38 s / 3600 x 110.0800 USD/h = 7.75 USD" in overlap
+
+
+@pytest.mark.parametrize("weights", [{}, {"kind": "nvme"}])
+def test_each_formula_of_the_two_ways_to_start_comes_out(
+    raw: dict[str, Any], tmp_path: Path, weights: dict[str, Any]
+) -> None:
+    raw["weights"] = {"kind": "fsx", "revision": raw["weights"]["revision"]} | weights
+    file = tmp_path / "Pulumi.test.yaml"
+    file.write_text(yaml.safe_dump({"config": {STACK_KEY: raw}}))
+    for lines in ran(f"timeline --explain {file}")["explain"].values():
+        assert sum(map(check, lines)) == len(lines)
+    if weights:
+        assert re.search(r"fill disks: .*computed: 595\.14 GB x 1000 / 2900 MB/s", "\n".join(lines))

@@ -8,6 +8,7 @@ import pytest
 
 from planner import SettingsError, plan
 from planner.problems import Problem, dotted
+from tests.planner.test_weight_rules import on_existing_cluster
 
 
 def refused(raw: dict[str, Any]) -> Problem:
@@ -100,3 +101,13 @@ def test_a_price_of_the_old_hardware_goes_with_it(raw: dict[str, Any]) -> None:
     raw |= {"maxHourlyPrice": 70, "prices": {"gpuNodes": 50.0}}
     mends = {dotted(mend.path): mend.value for mend in refused(raw).mends}
     assert mends.items() >= {"gpuNodes.instanceType": "g7e.48xlarge", "prices.gpuNodes": None}.items()
+
+
+def test_fewer_described_nodes_keep_their_own_price_and_the_limit(raw: dict[str, Any]) -> None:
+    raw = on_existing_cluster(raw, {"kind": "nvme"}) | {"prices": {"gpuNodes": 10.0}, "maxHourlyPrice": 25}
+    raw["gpuNodes"]["count"] = 4
+    problem = refused(raw)
+    assert "GPU nodes that keep it:\n- 2 x 8 x H100 80 GB" in problem.allowed
+    assert [(dotted(mend.path), mend.value) for mend in problem.mends] == [("gpuNodes.count", 2)]
+    raw["gpuNodes"]["count"] = 2
+    assert plan(raw, api_key_given=True).price.total_per_hour == pytest.approx(20)
