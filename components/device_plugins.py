@@ -25,13 +25,20 @@ CRITICAL_TOLERATION = {"key": "CriticalAddonsOnly", "operator": "Exists"}
 def nvidia_values(placement: Placement) -> dict[str, Any]:
     """Values of `nvidia-device-plugin`; `tolerations` replaces the chart's list, so all stand here.
 
-    `mofedEnabled` exposes every uverbs device and so takes EFA away from its plugin (NVIDIA/k8s-device-plugin#1692).
+    The chart's own affinity asks for labels that node feature discovery sets: on nodes without them it starts no pod and
+    says nothing. `mofedEnabled` exposes every uverbs device and so takes EFA away from its plugin (NVIDIA/k8s-device-plugin#1692).
     """
     return {
         "mofedEnabled": False,
         "gfd": {"enabled": False},
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": _on_gpu_nodes(placement)}},
         "tolerations": [CRITICAL_TOLERATION, *placement.gpu_tolerations],
     }
+
+
+def _on_gpu_nodes(placement: Placement) -> dict[str, Any]:
+    labels = [{"key": key, "operator": "In", "values": [value]} for key, value in placement.gpu_labels.items()]
+    return {"nodeSelectorTerms": [{"matchExpressions": labels}]}
 
 
 def efa_values(placement: Placement) -> dict[str, Any]:

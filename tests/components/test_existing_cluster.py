@@ -83,6 +83,12 @@ def test_the_plugin_runs_on_the_gpu_nodes_and_is_valid(lab: Graph) -> None:
         validate(dict(lab.one(name).inputs))
 
 
+def test_the_gpu_plugin_starts_on_nodes_that_no_feature_discovery_has_labelled(lab: Graph) -> None:
+    affinity = lab.one("device-plugins-nvidia-device-plugin").inputs["values"]["affinity"]["nodeAffinity"]
+    (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert term["matchExpressions"] == [{"key": "pool", "operator": "In", "values": ["h100"]}]
+
+
 def test_a_plugin_that_the_cluster_has_is_used_as_it_is() -> None:
     made = existing(install=False, resource="nvidia.com/host-dev", quantity=8)
     assert not [resource.name for resource in made.resources if "rdma" in resource.name]
