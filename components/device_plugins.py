@@ -25,8 +25,9 @@ CRITICAL_TOLERATION = {"key": "CriticalAddonsOnly", "operator": "Exists"}
 def nvidia_values(placement: Placement) -> dict[str, Any]:
     """Values of `nvidia-device-plugin`; `tolerations` replaces the chart's list, so all stand here.
 
-    The chart's own affinity asks for labels that node feature discovery sets: on nodes without them it starts no pod and
-    says nothing. `mofedEnabled` exposes every uverbs device and so takes EFA away from its plugin (NVIDIA/k8s-device-plugin#1692).
+    The chart's own affinity asks for labels of node feature discovery: on nodes without them it starts no pod and says
+    nothing. `mofedEnabled` exposes every uverbs device and so takes EFA away from its plugin
+    (NVIDIA/k8s-device-plugin#1692).
     """
     return {
         "mofedEnabled": False,
