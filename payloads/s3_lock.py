@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import threading
 import uuid
 from typing import Any
 
@@ -30,6 +31,7 @@ class BucketClaim:
         self._unchanged = Unchanged(settings.lock_seconds)
         self._beat = 0
         self._etag = ""
+        self._renewing = threading.Lock()
 
     def take(self) -> bool:
         """See `Claim.take`."""
@@ -44,7 +46,8 @@ class BucketClaim:
     def renew(self) -> None:
         """See `Claim.renew`."""
         try:
-            kept = self._put(IfMatch=self._etag)
+            with self._renewing:  # each renewal follows from the one before
+                kept = self._put(IfMatch=self._etag)
         except StagingError as error:
             raise OSError(str(error)) from error
         if not kept:

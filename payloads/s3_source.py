@@ -18,7 +18,9 @@ from payloads.staging_settings import ExitCode, S3Location, Settings, StagingErr
 from payloads.workers import outcome_of
 
 PROCESSES = 8
-"""One Python process moves some 0.5 GB/s, a p5 node's link 12.5 GB/s, its disks take 3 GB/s and more."""
+"""One Python process is bound by one core. A p5 node's link carries 12.5 GB/s of IP traffic (AWS EC2 user guide,
+"efa-acc-inst-types"), and its disks were seen to take 2.9 GB/s (marin-community/marin#7136).
+"""
 RANGES = TransferConfig(
     max_concurrency=10, multipart_chunksize=16 * 1024**2, io_chunksize=1024**2, preferred_transfer_client="classic"
 )

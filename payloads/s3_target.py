@@ -26,7 +26,7 @@ from payloads.s3_lock import BucketClaim
 from payloads.s3_upload import Sums, Upload, source_checksum
 from payloads.staging_progress import ProgressBoard
 from payloads.staging_settings import COMPLETE_MARKER, ExitCode, S3Location, Settings, StagingError
-from payloads.writer_lock import sole_writer
+from payloads.writer_lock import Claim, sole_writer
 
 
 def stage_to_s3(settings: Settings, location: S3Location, source: Source, board: ProgressBoard) -> str:
@@ -38,8 +38,9 @@ def stage_to_s3(settings: Settings, location: S3Location, source: Source, board:
     bucket = Bucket(location, settings)
     if already := _already_staged(bucket):
         return already
-    with sole_writer(BucketClaim(bucket, settings), settings, board, bucket):
-        return _already_staged(bucket) or _Relay(settings, location, bucket, source, board).run()
+    claim = BucketClaim(bucket, settings)
+    with sole_writer(claim, settings, board, bucket):
+        return _already_staged(bucket) or _Relay(settings, location, bucket, source, board).run(claim)
 
 
 def _already_staged(bucket: Bucket) -> str | None:
@@ -57,7 +58,7 @@ class _Relay:
         self._board = board
         self._scratch = settings.temporary_directory
 
-    def run(self) -> str:
+    def run(self, claim: Claim) -> str:
         """Do what `stage_to_s3` promises."""
         started = time.monotonic()
         self._bucket.ask(self._bucket.client.delete_object, Key=self._bucket.key(COMPLETE_MARKER))
@@ -75,6 +76,7 @@ class _Relay:
         biggest = max((sum(file.size for file in batch) for batch in batches), default=0)
         cache_directory.require_space(self._settings, self._scratch, min(2 * biggest, manifest.bytes))
         self._relay(batches, manifest, sums)
+        claim.renew()
         self._publish(manifest, sums)
         shutil.rmtree(self._scratch, ignore_errors=True)
         seconds = time.monotonic() - started

@@ -21,7 +21,7 @@ from payloads.staging_settings import ExitCode, S3Location, Settings, StagingErr
 from payloads.workers import outcome_of, run_workers
 
 PROCESSES = 4
-"""One Python process moves some 0.5 GB/s with checksums."""
+"""One Python process is bound by one core, and makes the checksums besides."""
 PARTS = TransferConfig(max_concurrency=8, multipart_chunksize=64 * 1024**2, preferred_transfer_client="classic")
 """64 MiB: 10,000 parts, S3's limit, hold 625 GiB."""
 RESTARTS = 3

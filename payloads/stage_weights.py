@@ -32,7 +32,7 @@ from payloads.model_files import Manifest
 from payloads.reporting import log
 from payloads.staging_progress import ProgressBoard, without_token, write_termination_message
 from payloads.staging_settings import ExitCode, Settings, StagingError
-from payloads.writer_lock import DirectoryClaim, sole_writer
+from payloads.writer_lock import Claim, DirectoryClaim, sole_writer
 
 
 def main() -> int:
@@ -93,8 +93,9 @@ def stage(settings: Settings, board: ProgressBoard) -> str:
         return stage_to_s3(settings, settings.target, Hub(), board)
     if already := _already_staged(settings):
         return already
-    with sole_writer(DirectoryClaim(settings), settings, board, settings.directory):
-        return _already_staged(settings) or _stage_to_directory(settings, board)
+    claim = DirectoryClaim(settings)
+    with sole_writer(claim, settings, board, settings.directory):
+        return _already_staged(settings) or _stage_to_directory(settings, claim, board)
 
 
 def _already_staged(settings: Settings) -> str | None:
@@ -104,7 +105,7 @@ def _already_staged(settings: Settings) -> str | None:
     return f"already staged: {marker['files']} files, {marker['bytes'] / GIB:.1f} GiB in {settings.final_directory}"
 
 
-def _stage_to_directory(settings: Settings, board: ProgressBoard) -> str:
+def _stage_to_directory(settings: Settings, claim: Claim, board: ProgressBoard) -> str:
     started = time.monotonic()
     cache_directory.open_temporary_directory(settings)
     temporary = settings.temporary_directory
@@ -117,6 +118,7 @@ def _stage_to_directory(settings: Settings, board: ProgressBoard) -> str:
     log(f"staging {len(manifest.files)} files, {manifest.bytes / GIB:.1f} GiB to {settings.final_directory}")
     try:
         Fetcher(settings, source, board, temporary).fetch(manifest.files)
+        claim.renew()
         cache_directory.publish(settings, manifest)
     except (StagingError, OSError) as error:
         if cache_directory.is_full(error) or (isinstance(error, StagingError) and error.code == ExitCode.NO_SPACE):

@@ -16,6 +16,11 @@ from multiprocessing.process import BaseProcess
 
 from payloads.staging_settings import ExitCode, StagingError
 
+ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(64 * 1024**2), "MALLOC_TRIM_THRESHOLD_": str(128 * 1024**2)}
+"""glibc gives buffers of the Hub client's 10 MiB back to the kernel and takes them anew for each piece: kept, 1.07 GB
+take 0.8 instead of 1.6 s of the kernel's time, and no more memory (huggingface_hub 2.4.0, 4 files, 2026-12-01).
+"""
+
 Outcome = tuple[ExitCode, str, float]
 Message = str | int | Outcome | None
 Body = Callable[[Connection], None]
@@ -56,6 +61,7 @@ def outcome_of(failure: StagingError) -> Outcome:
 
 
 def _start(body: Body) -> tuple[Connection, BaseProcess]:
+    os.environ.update(ALLOCATOR)  # read when a process starts
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_run, args=(body, sender), daemon=True)

@@ -19,7 +19,7 @@ from tests.payloads.hub_server import HubServer
 from tests.payloads.s3_server import S3Server
 from tests.payloads.test_stage_weights import assert_complete
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")]
 ROOMY, TIGHT = "2g", "160k"
 """Before: the model and the margin fit. After: one and a half files of 100 kB."""
 
@@ -62,7 +62,7 @@ def test_disk_that_fills_up_under_boto3(from_s3: StagingPod, hub: HubServer, s3:
 def fill_the_disk(pod: StagingPod, server: HubServer | FaultyProxy) -> None:
     """Take the space away while a download is held."""
     process = pod.start()
-    assert server.held.acquire(timeout=10)
+    assert server.held.acquire(timeout=30)
     mount(pod.cache, f"remount,size={TIGHT}")
     server.resume.set()
     code, output = pod.finish(process)

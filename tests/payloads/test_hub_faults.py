@@ -23,6 +23,7 @@ def seconds_between(hub: HubServer, beginning: str) -> float:
     return second - first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beginning", [LISTING, CONTENT])
 def test_rate_limit_is_honoured(pod: StagingPod, hub: HubServer, beginning: str) -> None:
     hub.answers[beginning] = iter([(429, {"Retry-After": "2"})])
@@ -33,6 +34,7 @@ def test_rate_limit_is_honoured(pod: StagingPod, hub: HubServer, beginning: str)
     assert seconds_between(hub, beginning) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [500, 502, 503])
 def test_server_error_passes(pod: StagingPod, hub: HubServer, status: int) -> None:
     hub.answers[CONTENT] = iter([(status, {})])
@@ -43,6 +45,7 @@ def test_server_error_passes(pod: StagingPod, hub: HubServer, status: int) -> No
     assert_complete(pod, hub)
 
 
+@pytest.mark.slow
 def test_server_error_that_stays(pod: StagingPod, hub: HubServer) -> None:
     hub.answers[CONTENT] = itertools.repeat((503, {}))
     code, output = pod.run()
@@ -51,6 +54,7 @@ def test_server_error_that_stays(pod: StagingPod, hub: HubServer) -> None:
     assert not pod.model.exists()
 
 
+@pytest.mark.slow
 def test_broken_body_is_continued_by_range(pod: StagingPod, hub: HubServer) -> None:
     hub.files = {"model-2.safetensors": bytes(range(256)) * 2**17}  # the client writes pieces of 10 MiB
     hub.faults["model-2.safetensors"] = iter(["truncate"])

@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from payloads.staging_settings import ExitCode
-from tests.payloads.conftest import PREFIX, StagingPod, fill, s3_marker, wait_for
+from tests.payloads.conftest import PREFIX, StagingPod, fill, processor_seconds, s3_marker, wait_for
 from tests.payloads.faulty_proxy import FaultyProxy
 from tests.payloads.hub_server import HubServer
 from tests.payloads.s3_server import BUCKET, S3Server
@@ -39,13 +38,14 @@ def test_directory_gets_the_model_once(from_s3: StagingPod, hub: HubServer) -> N
     assert hub.requests == []
 
     from_s3.environment["AWS_ENDPOINT_URL_S3"] = "http://127.0.0.1:1"
-    started = time.monotonic()
+    started = processor_seconds()
     code, output = from_s3.run()
-    assert time.monotonic() - started < 1
+    assert processor_seconds() - started < 1
     assert code == ExitCode.COMPLETE, output
     assert "already staged: 5 files" in output
 
 
+@pytest.mark.slow
 def test_large_file_comes_in_ranges(from_s3: StagingPod, hub: HubServer, s3: S3Server, proxy: FaultyProxy) -> None:
     hub.files["model-1.safetensors"] = bytes(range(256)) * 2**17  # 32 MiB
     fill(s3, hub)
@@ -63,6 +63,7 @@ def test_nothing_there(from_s3: StagingPod, s3: S3Server) -> None:
     assert "Has the staging Job ended?" in from_s3.termination_message
 
 
+@pytest.mark.slow
 def test_waits_for_the_marker(from_s3: StagingPod, hub: HubServer, s3: S3Server, proxy: FaultyProxy) -> None:
     s3.client.delete_object(Bucket=BUCKET, Key=f"{PREFIX}.complete")
     from_s3.environment |= {"STAGE_WAIT_SECONDS": "30", "STAGE_REPORT_SECONDS": "0.1"}
@@ -81,6 +82,7 @@ def test_marker_without_its_objects_is_not_believed(from_s3: StagingPod, s3: S3S
     assert code == ExitCode.NOT_FOUND, output
 
 
+@pytest.mark.slow
 def test_object_that_rotted(from_s3: StagingPod, s3: S3Server) -> None:
     s3.client.put_object(Bucket=BUCKET, Key=f"{PREFIX}model-2.safetensors", Body=b"x" * 100_000)
     code, output = from_s3.run()
@@ -99,6 +101,7 @@ def test_path_that_leaves_the_directory(from_s3: StagingPod, hub: HubServer, s3:
     assert [*from_s3.root.rglob("escaped")] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["corrupt", "truncate", "500", "503"])
 def test_fault_that_passes(from_s3: StagingPod, hub: HubServer, proxy: FaultyProxy, fault: str) -> None:
     proxy.faults["GET", "model-2.safetensors"] = iter([fault])
@@ -109,6 +112,7 @@ def test_fault_that_passes(from_s3: StagingPod, hub: HubServer, proxy: FaultyPro
     assert downloads(proxy, "model-1.safetensors") == 1
 
 
+@pytest.mark.slow
 def test_refused(from_s3: StagingPod, proxy: FaultyProxy) -> None:
     proxy.faults["GET", "model-2.safetensors"] = itertools.repeat("403")
     code, output = from_s3.run()
@@ -116,12 +120,13 @@ def test_refused(from_s3: StagingPod, proxy: FaultyProxy) -> None:
     assert not from_s3.model.exists()
 
 
+@pytest.mark.slow
 def test_stalled_download_is_restarted(from_s3: StagingPod, hub: HubServer, proxy: FaultyProxy) -> None:
     proxy.faults["GET", "model-2.safetensors"] = iter(["stall"])
-    from_s3.environment["STAGE_STALL_SECONDS"] = "3"
+    from_s3.environment["STAGE_STALL_SECONDS"] = "8"
     code, output = from_s3.run()
     assert code == ExitCode.COMPLETE, output
-    assert "no byte for 3 s" in output
+    assert "no byte for 8 s" in output
     assert_complete(from_s3, hub)
 
 
@@ -132,6 +137,7 @@ def test_s3_out_of_reach(from_s3: StagingPod) -> None:
     assert "run again" in from_s3.termination_message
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_then_run_again(from_s3: StagingPod, hub: HubServer, proxy: FaultyProxy) -> None:
     proxy.faults["GET", "model-3.safetensors"] = iter(["stall"])
     process = from_s3.start()
@@ -147,6 +153,7 @@ def test_killed_in_the_middle_then_run_again(from_s3: StagingPod, hub: HubServer
     assert downloads(proxy, "model-1.safetensors") == 1, "a second run keeps the files that are finished"
 
 
+@pytest.mark.slow
 def test_node_and_hub_agree_on_where_the_model_lies(to_s3: StagingPod, hub: HubServer) -> None:
     assert to_s3.run()[0] == ExitCode.COMPLETE
     location = to_s3.environment.pop("STAGE_TARGET")

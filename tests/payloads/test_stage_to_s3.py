@@ -12,7 +12,7 @@ import pytest
 
 from payloads.cache_directory import measure
 from payloads.staging_settings import ExitCode
-from tests.payloads.conftest import PREFIX, StagingPod, s3_marker, wait_for
+from tests.payloads.conftest import PREFIX, StagingPod, processor_seconds, s3_marker, wait_for
 from tests.payloads.faulty_proxy import FaultyProxy
 from tests.payloads.hub_server import HubServer
 from tests.payloads.s3_server import BUCKET, S3Server
@@ -42,14 +42,15 @@ def test_bucket_gets_the_model_once(to_s3: StagingPod, hub: HubServer, s3: S3Ser
     assert not [*to_s3.cache.iterdir()], "the scratch space is empty again"
 
     hub.requests.clear()
-    started = time.monotonic()
+    started = processor_seconds()
     code, output = to_s3.run()
-    assert time.monotonic() - started < 1
+    assert processor_seconds() - started < 1
     assert code == ExitCode.COMPLETE, output
     assert "already staged: 5 files" in output
     assert hub.requests == []
 
 
+@pytest.mark.slow
 def test_scratch_space_smaller_than_the_model(to_s3: StagingPod, hub: HubServer, s3: S3Server) -> None:
     to_s3.environment["STAGE_SCRATCH_BYTES"] = "200000"  # the model has 300 kB, a weight file 100
     process = to_s3.start()
@@ -71,6 +72,7 @@ def test_scratch_space_smaller_than_a_file(to_s3: StagingPod, hub: HubServer) ->
     assert not hub.downloads()
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_then_run_again(to_s3: StagingPod, hub: HubServer, s3: S3Server) -> None:
     to_s3.environment["STAGE_SCRATCH_BYTES"] = "200000"
     hub.faults["model-3.safetensors"] = iter(["stall"])
@@ -94,6 +96,7 @@ def keys(s3: S3Server) -> list[str]:
     return [entry["Key"] for entry in s3.client.list_objects_v2(Bucket=BUCKET).get("Contents", ())]
 
 
+@pytest.mark.slow
 def test_marker_without_its_objects_is_not_believed(to_s3: StagingPod, hub: HubServer, s3: S3Server) -> None:
     assert to_s3.run()[0] == ExitCode.COMPLETE
     s3.client.delete_object(Bucket=BUCKET, Key=f"{PREFIX}model-2.safetensors")
@@ -105,6 +108,7 @@ def test_marker_without_its_objects_is_not_believed(to_s3: StagingPod, hub: HubS
     assert [hub.downloads(f"model-{number}") != [] for number in (1, 2, 3)] == [False, True, True]
 
 
+@pytest.mark.slow
 def test_several_parts_carry_checksums(to_s3: StagingPod, hub: HubServer, s3: S3Server, proxy: FaultyProxy) -> None:
     hub.files = {"model-1.safetensors": bytes(range(256)) * 2**19}  # two parts of 64 MiB
     code, output = to_s3.run()
@@ -113,6 +117,7 @@ def test_several_parts_carry_checksums(to_s3: StagingPod, hub: HubServer, s3: S3
     assert_complete(s3, hub)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["500", "503"])
 def test_s3_fails_for_a_while(to_s3: StagingPod, hub: HubServer, s3: S3Server, proxy: FaultyProxy, fault: str) -> None:
     proxy.faults["PUT", "model-2.safetensors"] = itertools.repeat(fault, 2)
@@ -121,6 +126,7 @@ def test_s3_fails_for_a_while(to_s3: StagingPod, hub: HubServer, s3: S3Server, p
     assert_complete(s3, hub)
 
 
+@pytest.mark.slow
 def test_upload_refused(to_s3: StagingPod, s3: S3Server, proxy: FaultyProxy) -> None:
     proxy.faults["PUT", "model-2.safetensors"] = itertools.repeat("403")
     code, output = to_s3.run()
@@ -131,12 +137,13 @@ def test_upload_refused(to_s3: StagingPod, s3: S3Server, proxy: FaultyProxy) -> 
     assert f"{PREFIX}.writer" not in keys(s3), "the claim is given back"
 
 
+@pytest.mark.slow
 def test_stalled_upload_is_restarted(to_s3: StagingPod, hub: HubServer, s3: S3Server, proxy: FaultyProxy) -> None:
     proxy.faults["PUT", "model-2.safetensors"] = iter(["stall"])
-    to_s3.environment["STAGE_STALL_SECONDS"] = "3"
+    to_s3.environment["STAGE_STALL_SECONDS"] = "8"
     code, output = to_s3.run()
     assert code == ExitCode.COMPLETE, output
-    assert "the upload stalled: no byte for 3 s; restart 1 of 3" in output
+    assert "the upload stalled: no byte for 8 s; restart 1 of 3" in output
     assert_complete(s3, hub)
 
 
@@ -154,6 +161,7 @@ def test_no_credentials(to_s3: StagingPod) -> None:
     assert "Pod Identity association" in to_s3.termination_message
 
 
+@pytest.mark.slow
 def test_pod_is_deleted(to_s3: StagingPod, hub: HubServer, s3: S3Server) -> None:
     hub.faults["model-2.safetensors"] = iter(["stall"])
     process = to_s3.start()

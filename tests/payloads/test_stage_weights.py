@@ -11,6 +11,8 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
 from payloads.cache_directory import remove_partial_files
 from payloads.staging_settings import ExitCode
 from tests.payloads.conftest import StagingPod, wait_for
@@ -72,6 +74,7 @@ def test_body_of_the_wrong_length_is_fetched_again(pod: StagingPod, hub: HubServ
     assert_complete(pod, hub)
 
 
+@pytest.mark.slow
 def test_what_may_pass_is_tried_again_in_the_same_pod(pod: StagingPod, hub: HubServer) -> None:
     restarts = 3
     hub.faults["model-1.safetensors"] = itertools.repeat("short", restarts + 1)
@@ -132,16 +135,18 @@ def test_pod_is_deleted(pod: StagingPod, hub: HubServer) -> None:
     assert not pod.model.exists()
 
 
+@pytest.mark.slow
 def test_stalled_download_is_restarted(pod: StagingPod, hub: HubServer) -> None:
     hub.faults["model-2.safetensors"] = iter(["stall"])
-    pod.environment["STAGE_STALL_SECONDS"] = "1.5"
+    pod.environment["STAGE_STALL_SECONDS"] = "6"
     code, output = pod.run()
     assert code == ExitCode.COMPLETE, output
-    assert "the download stalled: no byte for 1.5 s" in output
+    assert "the download stalled: no byte for 6 s" in output
     assert_complete(pod, hub)
     assert len(hub.downloads("model-1")) == 1, "a restart keeps the files that are finished"
 
 
+@pytest.mark.slow
 def test_stalled_download_is_given_up(pod: StagingPod, hub: HubServer) -> None:
     hub.faults["model-2.safetensors"] = itertools.repeat("stall")
     pod.environment["STAGE_STALL_SECONDS"] = "0.7"
@@ -152,9 +157,10 @@ def test_stalled_download_is_given_up(pod: StagingPod, hub: HubServer) -> None:
     assert not pod.model.exists()
 
 
+@pytest.mark.slow
 def test_after_a_stall_the_client_goes_on_without_xet(pod: StagingPod, hub: HubServer) -> None:
     hub.hangs_in_xet = True
-    pod.environment["STAGE_STALL_SECONDS"] = "1.5"
+    pod.environment["STAGE_STALL_SECONDS"] = "6"
     code, output = pod.run()
     assert hub.stalled.is_set(), "the first try did not use Xet"
     assert code == ExitCode.COMPLETE, output

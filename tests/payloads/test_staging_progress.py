@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from payloads.staging_settings import ExitCode
-from tests.payloads.conftest import StagingPod
+from tests.payloads.conftest import StagingPod, wait_for
 from tests.payloads.hub_server import HubServer
 from tests.payloads.kubernetes_server import ACCOUNT_TOKEN, KubernetesServer, kubernetes_server
 
@@ -31,9 +31,11 @@ def cluster(tmp_path: Path, pod: StagingPod) -> Iterator[KubernetesServer]:
 
 
 def test_progress_reaches_the_configmap(pod: StagingPod, hub: HubServer, cluster: KubernetesServer) -> None:
-    hub.faults["model-2.safetensors"] = iter(["stall"])  # long enough for a report in the middle
-    pod.environment["STAGE_STALL_SECONDS"] = "0.8"
-    code, output = pod.run()
+    hub.faults["model-2.safetensors"] = iter(["hold"])
+    process = pod.start()
+    wait_for(lambda: any(0 < float(body["data"].get("percent", 0)) < 100 for _, _, body in cluster.patches))
+    hub.resume.set()
+    code, output = pod.finish(process)
     assert code == ExitCode.COMPLETE, output
     for path, headers, body in cluster.patches:
         assert path == "/api/v1/namespaces/serving/configmaps/staging-progress"
@@ -41,9 +43,8 @@ def test_progress_reaches_the_configmap(pod: StagingPod, hub: HubServer, cluster
         assert headers["Content-Type"] == "application/merge-patch+json"
         assert all(isinstance(value, str) for value in body["data"].values())
     reports = [body["data"] for _, _, body in cluster.patches]
-    assert {report["phase"] for report in reports} == {"downloading", "verifying", "complete"}
-    percents = [float(report["percent"]) for report in reports if report["phase"] == "downloading"]
-    assert any(0 < percent < 100 for percent in percents)
+    # Checking what was downloaded last may be over before there is anything to report of it.
+    assert {report["phase"] for report in reports} - {"verifying"} == {"downloading", "complete"}
     assert reports[-1]["phase"] == "complete"
     assert reports[-1]["message"] == pod.termination_message
     assert reports[-2]["message"] in output

@@ -58,6 +58,13 @@ def test_renewed_claim_is_never_taken_over(make_claim: MakeClaim) -> None:
     first.renew()
 
 
+def test_renewals_from_two_threads(make_claim: MakeClaim) -> None:
+    claim = make_claim()
+    assert claim.take()
+    with ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(lambda _: claim.renew(), range(20))] == [None] * 20
+
+
 def test_claim_of_a_dead_writer_is_taken_over(make_claim: MakeClaim) -> None:
     first, second = make_claim(), make_claim()
     assert first.take()
@@ -108,13 +115,14 @@ def test_renewal_whose_answer_was_lost(s3: S3Server, pod: StagingPod, monkeypatc
     claim.renew()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["directory", "bucket"])
 def test_two_writers_at_once(request: pytest.FixtureRequest, pod: StagingPod, hub: HubServer, target: str) -> None:
     if target == "bucket":
         request.getfixturevalue("to_s3")
     hub.faults["model-2.safetensors"] = iter(["hold"])
     first = pod.start()
-    assert hub.held.acquire(timeout=10)
+    assert hub.held.acquire(timeout=30)
     second = pod.start()
     assert second.stdout
     assert "waiting for another writer of " in second.stdout.readline()
@@ -131,6 +139,7 @@ def test_two_writers_at_once(request: pytest.FixtureRequest, pod: StagingPod, hu
         assert_complete(pod, hub)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["directory", "bucket"])
 def test_suspended_writer_gives_way(
     request: pytest.FixtureRequest, pod: StagingPod, hub: HubServer, target: str
