@@ -12,7 +12,7 @@ provider = Provider("theirs", kubeconfig=Path(platform["kubeconfig"]).read_text(
 opts = pulumi.ResourceOptions(provider=provider)
 namespace = Namespace("own", metadata={"name": deployment["name"]}, opts=opts)
 devices = {"nvidia.com/gpu": "8", "rdma/hca_shared_devices_a": "1"}
-pod = Pod(
+Pod(
     "serving",
     metadata={"namespace": namespace.metadata["name"]},
     spec={
@@ -22,4 +22,3 @@ pod = Pod(
     },
     opts=opts,
 )
-pulumi.export("node", pod.spec["node_name"])
