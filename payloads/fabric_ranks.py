@@ -72,7 +72,11 @@ def run(settings: Settings, record: Record) -> None:
     device = torch.device("cuda", local_rank) if settings.backend == "nccl" else torch.device("cpu")
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    distributed.init_process_group(settings.backend, timeout=datetime.timedelta(seconds=settings.test_timeout))
+    distributed.init_process_group(
+        settings.backend,
+        timeout=datetime.timedelta(seconds=settings.test_timeout),
+        device_id=device if device.type == "cuda" else None,
+    )
     try:
         if distributed.get_world_size() != settings.ranks:
             raise FabricError(

@@ -15,11 +15,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from payloads import fabric_ranks, nccl_log
+from payloads import fabric_ranks, nccl_log, reporting
 from payloads.fabric_settings import Settings
 from payloads.nccl_log import NcclLog
 
 POLL_SECONDS = 0.5
+EVIDENCE_LINES = 1000
 END_SECONDS = 20.0
 """Torch's launcher passes SIGTERM on to its ranks; after so long all of them are killed."""
 
@@ -50,7 +51,8 @@ class NodeResult:
         log = dict(message["log"])
         for name in ("networks", "channels", "local"):
             log[name] = frozenset(log[name])
-        log["warnings"] = tuple(log["warnings"])
+        for name in ("warnings", "missing"):
+            log[name] = tuple(log[name])
         return cls(**message | {"log": NcclLog(**log)})
 
 
@@ -111,15 +113,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def collect(settings: Settings, folder: Path, problem: str) -> NodeResult:
-    """Read what the ranks and NCCL wrote."""
+    """Read what the ranks and NCCL wrote; one rank's NCCL log goes into the pod's log as evidence."""
     records = [json.loads(path.read_text()) for path in folder.glob("rank-*.json")]
-    logs = list(folder.glob("nccl-*.log"))
-    lines = (line for path in logs for line in path.read_text(errors="replace").splitlines())
+    logs = {path.stem: path.read_text(errors="replace").splitlines() for path in sorted(folder.glob("nccl-*.log"))}
+    for name, lines in list(logs.items())[:1]:
+        reporting.log(f"NCCL's log of one rank ({name}):\n" + "\n".join(lines[:EVIDENCE_LINES]))
     return NodeResult(
         rank=settings.node_rank,
         name=settings.node_name,
         problem=problem,
         records=sorted(records, key=lambda record: int(record["rank"])),
-        log=nccl_log.parse(lines),
+        log=nccl_log.parse(line for lines in logs.values() for line in lines),
         logged=len(logs),
     )

@@ -110,14 +110,15 @@ def measured(settings: Settings, results: Sequence[NodeResult]) -> dict[str, Any
     over one link between two nodes.
     """
     logs = [result.log for result in results]
-    known = [log.nics for log in logs if log.nics is not None]
+    counts = {"efa": [log.libfabric_nics for log in logs], "infiniband": [log.hcas for log in logs]}
+    known = [count for count in counts.get(settings.kind, ()) if count is not None]
     figures: dict[str, Any] = {
         "transport": next((log.transport for log in logs if log.transport), None),
         "nics": min(known, default=None),
         "gpudirect": all(log.gpudirect for log in logs) if settings.nodes > 1 and logs else None,
     }
     seconds = next((record["seconds"] for result in results for record in result.records if "seconds" in record), None)
-    if seconds:
+    if seconds and settings.ranks > 1:
         median = statistics.median(seconds)
         algbw = settings.bytes / median / 1e9
         busbw = algbw * 2 * (settings.ranks - 1) / settings.ranks
@@ -141,9 +142,11 @@ def _check_ranks(settings: Settings, results: Sequence[NodeResult], missing: Map
     troubles += [f"node rank {rank} left no result: {why}" for rank, why in sorted(missing.items())]
     if not troubles:
         return
-    warnings = [warning for result in results for warning in result.log.network_warnings]
-    code = ExitCode.WRONG_TRANSPORT if settings.kind != "none" and warnings else ExitCode.COLLECTIVE_FAILED
-    raise FabricError(code, _few([*troubles, *(f"NCCL said: {warning}" for warning in dict.fromkeys(warnings))]))
+    warnings = dict.fromkeys(warning for result in results for warning in result.log.warnings)
+    no_network = settings.kind != "none" and any(result.log.network_warnings for result in results)
+    code = ExitCode.WRONG_TRANSPORT if no_network else ExitCode.COLLECTIVE_FAILED
+    quoted = [f"NCCL said: {'; '.join(list(warnings)[:2])}"] if warnings else []
+    raise FabricError(code, _few([*quoted, *troubles]))
 
 
 def _trouble(result: NodeResult, ranks: int) -> str | None:
@@ -168,7 +171,9 @@ def _check_transport(settings: Settings, results: Sequence[NodeResult]) -> None:
 
 
 def _check_bandwidth(settings: Settings, figures: Mapping[str, Any]) -> str:
-    busbw = figures["busbw_gb_per_s"]
+    busbw = figures.get("busbw_gb_per_s")
+    if busbw is None:  # one rank: there is no bus
+        return ""
     for limit, name, blocks in (
         (settings.fail_below, "fail_below", settings.mode == "require"),
         (settings.warn_below, "warn_below", False),
@@ -182,6 +187,8 @@ def _check_bandwidth(settings: Settings, figures: Mapping[str, Any]) -> str:
 
 
 def _summary(settings: Settings, figures: Mapping[str, Any]) -> str:
+    if settings.ranks == 1:
+        return "one rank: NCCL starts and ends, there is no other rank to measure with"
     text = (
         f"{settings.nodes} x {settings.gpus} ranks, all-reduce of {settings.bytes / 2**20:.0f} MiB at "
         f"{_rate(figures['busbw_gb_per_s'])} GB/s bus bandwidth"
@@ -189,7 +196,7 @@ def _summary(settings: Settings, figures: Mapping[str, Any]) -> str:
     if settings.nodes > 1:
         text += f" ({_rate(figures['per_gpu_gb_per_s'])} GB/s per GPU)"
     text += f" over {figures['transport'] or settings.backend}"
-    if figures["nics"] is not None and settings.kind != "none":
+    if figures["nics"] is not None:
         text += f", {figures['nics']} network devices a node"
     text += "; every sum was exact"
     if settings.nodes == 1:

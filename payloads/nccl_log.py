@@ -20,6 +20,10 @@ _IB_DEVICE = re.compile(r"[\w-]+:\d+(?::\d*)*/(IB|RoCE)")
 _NET_CHANNEL = re.compile(r"\[(?:send|receive)\] via NET/(.+?)/(\d+)(?:\(\d+\))?((?:/\S+|\(PCI\))*)\s*(?:comm .*)?$")
 _LOCAL_CHANNEL = re.compile(r"-> \d+\[[0-9a-f]+\] via (P2P|SHM)(/[A-Za-z]+)?")
 _WARNING = re.compile(r"NCCL WARN (.+?)\s*$")
+_MISSING = re.compile(
+    r"NCCL INFO (NET/Plugin ?: (?:Could not find|No plugin found|dlerror).*?|NET/IB : No device found|"
+    r"Failed to open libibverbs.*?)\.?\s*$"
+)
 _NETWORK_FAILURE = re.compile(
     r"NET/OFI|NET/IB|Failed to initialize any NET plugin|ibv_|libfabric|libibverbs", re.IGNORECASE
 )
@@ -31,21 +35,24 @@ OFI_NETWORKS = ("Libfabric", "AWS Libfabric", "OFI")
 class NcclLog:
     """The facts of one rank's log, or of several ranks' logs together.
 
-    `nics` counts the devices of the network library: EFA devices that libfabric found, or InfiniBand HCAs (an HCA with
-    RoCE is not InfiniBand); of several ranks the least, None where a log names none.
+    `libfabric_nics` counts the devices that aws-ofi-nccl found, `hcas` the InfiniBand HCAs of NCCL's own transport (one
+    with RoCE is none); of several ranks the least, None where no log tells.
     `channels` are networks that data goes through between nodes (`Libfabric`, `IB`, `Socket`), `local` the paths inside
-    a node (`P2P/CUMEM`, `SHM/direct`); `gpudirect` is true when every network channel has GPUDirect RDMA.
+    a node (`P2P/CUMEM`, `SHM/direct`); `gpudirect` is true when every network channel has GPUDirect RDMA. `missing` are
+    remarks that a network's library or devices are not there.
     """
 
     version: str | None = None
     networks: frozenset[str] = frozenset()
     provider: str | None = None
     fabric: str | None = None
-    nics: int | None = None
+    libfabric_nics: int | None = None
+    hcas: int | None = None
     channels: frozenset[str] = frozenset()
     local: frozenset[str] = frozenset()
     gpudirect: bool = False
     warnings: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def network_warnings(self) -> tuple[str, ...]:
@@ -71,8 +78,10 @@ def parse(lines: Iterable[str]) -> NcclLog:
     version = provider = fabric = None
     networks, channels, local = set(), set(), set()
     nics: list[int] = []
+    hcas: list[int] = []
     direct: list[bool] = []
     warnings: dict[str, None] = {}
+    missing: dict[str, None] = {}
     for line in lines:
         if found := _NET_CHANNEL.search(line):
             channels.add(found[1])
@@ -85,9 +94,11 @@ def parse(lines: Iterable[str]) -> NcclLog:
             provider, fabric = found[1], found[2] or fabric
             nics.append(int(found[3] or 0))
         elif found := _IB_DEVICES.search(line):
-            nics.append(_IB_DEVICE.findall(found[1]).count("IB"))
+            hcas.append(_IB_DEVICE.findall(found[1]).count("IB"))
         elif found := _WARNING.search(line):
             warnings.setdefault(found[1])
+        elif found := _MISSING.search(line):
+            missing.setdefault(found[1])
         elif found := _VERSION.search(line):
             version = found[1]
     return NcclLog(
@@ -95,18 +106,21 @@ def parse(lines: Iterable[str]) -> NcclLog:
         networks=frozenset(networks),
         provider=provider,
         fabric=fabric,
-        nics=min(nics, default=None),
+        libfabric_nics=min(nics, default=None),
+        hcas=min(hcas, default=None),
         channels=frozenset(channels),
         local=frozenset(local),
         gpudirect=bool(direct) and all(direct),
         warnings=tuple(warnings),
+        missing=tuple(missing),
     )
 
 
 def why_not(log: NcclLog, *, kind: str, nics: int) -> str | None:
     """Why this log does not prove that `kind` (efa or infiniband) carries the data over `nics` devices, or None."""
     wanted = "NET/OFI with provider efa" if kind == "efa" else "NET/IB"
-    hint = f"; NCCL said: {log.network_warnings[0]}" if log.network_warnings else ""
+    said = log.network_warnings[:1] or log.missing[:2]
+    hint = f"; NCCL said: {'; '.join(said)}" if said else ""
     foreign = sorted(name for name in log.channels if not _carries(kind, name))
     if foreign:
         return f"data goes through {', '.join(f'NET/{name}' for name in foreign)} instead of {wanted}{hint}"
@@ -114,9 +128,9 @@ def why_not(log: NcclLog, *, kind: str, nics: int) -> str | None:
         return f"NCCL's log shows no channel through {wanted}{hint}"
     if kind == "efa" and log.provider != "efa":
         return f"libfabric's provider is {log.provider or 'not named in the log'} instead of efa{hint}"
-    if (log.nics or 0) < nics:
-        what = "EFA devices" if kind == "efa" else "InfiniBand HCAs"
-        return f"NCCL found {log.nics or 'no'} {what} instead of {nics}{hint}"
+    found, what = (log.libfabric_nics, "EFA devices") if kind == "efa" else (log.hcas, "InfiniBand HCAs")
+    if (found or 0) < nics:
+        return f"NCCL found {found or 'no'} {what} instead of {nics}{hint}"
     return None
 
 

@@ -143,7 +143,10 @@ def test_nccl_that_finds_no_network_is_a_wrong_transport() -> None:
     )
     verdict = verdict_of(*(node(rank, log=log, problem="the ranks ended with status 1", step="sum") for rank in (0, 1)))
     assert verdict.code == ExitCode.WRONG_TRANSPORT
-    assert "NCCL said: NET/OFI OFI fi_getinfo() call failed: No data available" in verdict.reason
+    assert verdict.reason.startswith(
+        "NCCL said: NET/OFI OFI fi_getinfo() call failed: No data available; Failed to initialize any NET plugin; "
+        "node 0 (gpu-0): the ranks ended with status 1 (rank 0 in step sum)"
+    )
 
 
 def test_a_node_that_left_nothing_is_named() -> None:
@@ -164,6 +167,22 @@ def test_one_node_says_what_it_does_not_show() -> None:
     assert verdict.verdict == "pass"
     assert (verdict.transport, verdict.per_gpu_gb_per_s) == ("P2P/CUMEM", None)
     assert "nothing about a fabric between nodes" in verdict.reason
+
+
+def test_nccl_s_other_warnings_are_quoted_too() -> None:
+    said = "Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 60"
+    log = NcclLog(warnings=(said,))
+    verdict = verdict_of(*(node(rank, log=log, problem="the ranks ended with status 1", step="sum") for rank in (0, 1)))
+    assert verdict.code == ExitCode.COLLECTIVE_FAILED
+    assert verdict.reason.startswith(f"NCCL said: {said}; node 0 (gpu-0)")
+
+
+def test_one_rank_alone_has_no_bus() -> None:
+    settings = replace(SETTINGS, nodes=1, gpus=1, kind="none", nics=0)
+    result = replace(node(0), records=node(0).records[:1])
+    verdict = verdict_of(result, settings=settings)
+    assert (verdict.verdict, verdict.busbw_gb_per_s) == ("pass", None)
+    assert "no other rank to measure with" in verdict.reason
 
 
 def hello(rank: int, **changes: Any) -> dict[str, Any]:

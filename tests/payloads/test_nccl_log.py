@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
@@ -39,7 +40,7 @@ def read(*logs: str) -> NcclLog:
 )
 def test_transport_and_devices(text: str, transport: str | None, nics: int | None) -> None:
     log = read(text)
-    assert (log.transport, log.nics) == (transport, nics)
+    assert (log.transport, log.libfabric_nics if log.hcas is None else log.hcas) == (transport, nics)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def sixteen_ranks(network: str = "Libfabric") -> list[str]:
 
 def test_sixteen_ranks_in_one_stream() -> None:
     log = parse(sixteen_ranks())
-    assert (log.transport, log.nics) == ("NET/OFI efa-direct GDRDMA", 32)
+    assert (log.transport, log.libfabric_nics) == ("NET/OFI efa-direct GDRDMA", 32)
     assert log.local == {"P2P/CUMEM"}
     assert why_not(log, kind="efa", nics=32) is None
 
@@ -140,3 +141,32 @@ def test_one_rank_of_sixteen_with_fewer_devices_is_found() -> None:
 def test_a_log_that_breaks_off_anywhere_proves_nothing_that_the_whole_one_does_not(text: str) -> None:
     for end in range(len(text)):
         assert why_not(parse(text[:end].splitlines()), kind="efa", nics=32) is not None
+
+
+def own_log(name: str) -> NcclLog:
+    """A whole log of this test's own runs on one H200 (NCCL 2.28.9, torch 2.11.0+cu130, 1 December 2026)."""
+    return parse((Path(__file__).parent / "logs" / f"nccl-2.28.9-{name}.log").read_text().splitlines())
+
+
+def test_own_run_over_sockets() -> None:
+    """Two ranks on one GPU, told by NCCL_HOSTID that they are on two hosts: NCCL goes through the network."""
+    log = own_log("two-hosts-over-sockets")
+    assert (log.version, log.transport, log.networks) == ("2.28.9+cuda13.0", "NET/Socket", frozenset({"Socket"}))
+    assert (log.libfabric_nics, log.hcas, log.gpudirect) == (None, 0, False)
+    assert why_not(log, kind="efa", nics=32) == (
+        "data goes through NET/Socket instead of NET/OFI with provider efa; "
+        "NCCL said: NET/Plugin: Could not find: libnccl-net.so; NET/IB : No device found"
+    )
+
+
+def test_own_run_that_asked_for_a_plugin_that_is_not_there() -> None:
+    """NCCL_NET=OFI in an image without aws-ofi-nccl."""
+    log = own_log("no-plugin")
+    assert log.transport is None
+    assert log.network_warnings == ("Failed to initialize any NET plugin",)
+
+
+def test_own_run_with_one_gpu_for_two_ranks() -> None:
+    log = own_log("one-gpu-twice")
+    assert log.warnings == ("Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 60",)
+    assert not log.network_warnings
