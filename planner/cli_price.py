@@ -10,11 +10,11 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from planner import cache, price_list, prices, pricing
+from planner.bill_lines import Purchase
 from planner.command_line import facts_of, positive, refuse, show
 from planner.options import AsJson, Explain, Instance, ModelName, Nodes, StackFile
 from planner.plan import Plan, decide
 from planner.price_list import Change, PriceListError
-from planner.pricing import Purchase
 from planner.report_price import changes_data, explain_price, price_data, render_changes, render_price
 from planner.report_timeline import (
     explain_first_token,

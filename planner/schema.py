@@ -5,17 +5,16 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Mapping
-from typing import Annotated, Any, get_args, get_origin
+from typing import Any
 
-import annotated_types
 from pydantic import ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from planner import defaults
 from planner.catalogue import CATALOGUE
 from planner.checks import NotAllowedError, closest
 from planner.hardware import GPU_TYPES
+from planner.introspection import bounds, field_at, kinds_at, member, path_in_file, section_at, sections_of
 from planner.problems import Mend, Path, Problem, dotted, value_at
 from planner.sections import Section
 from planner.settings import Deployment
@@ -106,16 +105,16 @@ def _with_examples(raw: Mapping[str, object], refused: list[Path]) -> tuple[Depl
         try:
             return Deployment.model_validate(mended), tuple(replaced)
         except ValidationError as error:
-            refused = [_path_in_file(mended, detail["loc"]) for detail in error.errors()]
+            refused = [path_in_file(mended, detail["loc"]) for detail in error.errors()]
 
 
 def _describe(raw: Mapping[str, object], detail: ErrorDetails) -> Problem:
-    path = _path_in_file(raw, detail["loc"])
+    path = path_in_file(raw, detail["loc"])
     given = None if detail["type"] == "missing" else value_at(raw, path)
     if detail["type"] == "extra_forbidden":
         return _unknown_key(raw, path, given)
     if detail["type"].startswith("union_tag"):
-        kinds = _kinds(raw, path)
+        kinds = kinds_at(raw, path)
         kind = (*path, "kind")
         allowed = " or ".join(kinds)
         return Problem(path=kind, given=value_at(raw, kind), allowed=allowed, mends=(Mend(kind, kinds[0]),))
@@ -127,15 +126,15 @@ def _describe(raw: Mapping[str, object], detail: ErrorDetails) -> Problem:
 
 
 def _unknown_key(raw: Mapping[str, object], path: Path, given: object) -> Problem:
-    section = _section(raw, path[:-1]) or Deployment
+    section = section_at(raw, path[:-1]) or Deployment
     known = tuple(field.alias or name for name, field in section.model_fields.items())
     meant = closest(str(path[-1]), [key for key in known if key != "kind"])
     hint = f"; did you mean {meant}?" if meant else "."
     mends = [Mend(path, None)]
-    field = _member(section, meant) if meant is not None else None
+    field = member(section, meant) if meant is not None else None
     # The value may have been meant for that key, unless a whole section or a value of its own stands there.
     free = meant is not None and value_at(raw, (*path[:-1], meant)) is None
-    if meant is not None and free and field is not None and not _sections(field.annotation):
+    if meant is not None and free and field is not None and not sections_of(field.annotation):
         mends.append(Mend((*path[:-1], meant), given))
     allowed = f"no such key{hint} Known here: {', '.join(known)}"
     return Problem(path=path, given=given, allowed=allowed, mends=tuple(mends))
@@ -144,7 +143,7 @@ def _unknown_key(raw: Mapping[str, object], path: Path, given: object) -> Proble
 def _allowed(raw: Mapping[str, object], path: Path, detail: ErrorDetails) -> tuple[str, object]:
     """What is allowed at `path`, and a value that would do (None if none can be named)."""
     names = tuple(step for step in path if isinstance(step, str))
-    field = _field(raw, names)
+    field = field_at(raw, names)
     default = None if field is None or field.is_required() else field.get_default(call_default_factory=True)
     example = _example(path)
     if example is None:
@@ -153,7 +152,7 @@ def _allowed(raw: Mapping[str, object], path: Path, detail: ErrorDetails) -> tup
     if isinstance(cause, NotAllowedError):
         return cause.allowed, example if cause.suggestion is None else cause.suggestion
     message = _KINDS_OF_VALUE.get(detail["type"]) or detail["msg"].removeprefix("Input should be ")
-    return _ALLOWED.get(dotted(names)) or (_bounds(field) if field else "") or message, example
+    return _ALLOWED.get(dotted(names)) or (bounds(field) if field else "") or message, example
 
 
 def _example(path: Path) -> object:
@@ -171,71 +170,6 @@ def _mends(path: Path, value: object) -> tuple[Mend, ...]:
     return (Mend(path, None if isinstance(value, Section | tuple) else value),)
 
 
-def _bounds(field: FieldInfo) -> str:
-    """The limits of a number, from the field's own declaration."""
-    low = [item.ge for item in field.metadata if isinstance(item, annotated_types.Ge)]
-    high = [item.le for item in field.metadata if isinstance(item, annotated_types.Le)]
-    if low and high:
-        return f"{low[0]} to {high[0]}"
-    return f"at least {low[0]}" if low else ""
-
-
-def _path_in_file(raw: object, location: tuple[int | str, ...]) -> Path:
-    """Pydantic's location without the tags of discriminated unions, which are no keys of the file."""
-    path: list[str | int] = []
-    for step in location:
-        here = value_at(raw, tuple(path))
-        if step in _TAGS and not (isinstance(here, Mapping) and step in here):
-            continue
-        path.append(step)
-    return tuple(path)
-
-
-def _tags(section: type[Section]) -> frozenset[str]:
-    """Every name by which pydantic tells the choices of a union apart, below `section`."""
-    choices = [choice for field in section.model_fields.values() for choice in _sections(field.annotation)]
-    return frozenset(_kind(section)).union(*map(_tags, choices))
-
-
-def _field(raw: Mapping[str, object], names: tuple[str, ...]) -> FieldInfo | None:
-    """The declaration of the setting at `names`, None where the path leaves the settings."""
-    section = _section(raw, names[:-1]) if names else None
-    return _member(section, names[-1]) if section is not None else None
-
-
-def _section(raw: Mapping[str, object], path: Path) -> type[Section] | None:
-    """The section at `path`, of several kinds the one that the file chose; None outside of the settings."""
-    section: type[Section] = Deployment
-    for depth, step in enumerate(path, start=1):
-        field = _member(section, step)
-        choices = _sections(field.annotation) if field is not None else ()
-        if not choices:
-            return None
-        kind = value_at(raw, (*path[:depth], "kind"))
-        section = next((choice for choice in choices if kind in _kind(choice)), choices[0])
-    return section
-
-
-def _member(section: type[Section], key: str | int) -> FieldInfo | None:
-    return next((field for name, field in section.model_fields.items() if key in (name, field.alias)), None)
-
-
-def _kinds(raw: Mapping[str, object], path: Path) -> list[str]:
-    field = _field(raw, tuple(step for step in path if isinstance(step, str)))
-    return [kind for choice in _sections(field.annotation if field else None) for kind in _kind(choice)]
-
-
-def _kind(section: type[Section]) -> tuple[str, ...]:
-    field = section.model_fields.get("kind")
-    return get_args(field.annotation) if field is not None else ()
-
-
-def _sections(annotation: Any) -> tuple[type[Section], ...]:  # noqa: ANN401 (any type annotation)
-    candidates = (annotation, *get_args(annotation))
-    plain = (get_args(item)[0] if get_origin(item) is Annotated else item for item in candidates)
-    return tuple(item for item in plain if isinstance(item, type) and issubclass(item, Section))
-
-
 def _replace(mended: dict[str, Any], path: Path) -> None:
     """Put the example's value at `path`; without one, take the value out. A list is replaced as a whole."""
     names = tuple(itertools.takewhile(lambda step: isinstance(step, str), path))
@@ -251,6 +185,3 @@ def _replace(mended: dict[str, Any], path: Path) -> None:
         parent.pop(names[-1], None)
     else:
         parent[names[-1]] = copy.deepcopy(example)
-
-
-_TAGS = _tags(Deployment) | {"named", "described"}

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
+from planner.bill_lines import ROOT_VOLUME_GIB
 from planner.hardware import GPU_TYPES
 from planner.nodes import network_interfaces, user_data
-from planner.pricing import ROOT_VOLUME_GIB
 from tests.components.graph import Graph, record
 
 

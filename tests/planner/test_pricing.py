@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from planner import plan
-from planner.pricing import PART_NAMES, Price, PricePart, Purchase, price
+from planner.bill_lines import Purchase
+from planner.pricing import PART_NAMES, Price, PricePart, price
 
 
 def bill(raw: dict[str, Any]) -> Price:
