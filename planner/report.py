@@ -7,6 +7,7 @@ from rich.text import Text
 
 from planner.alternatives import described
 from planner.cache import fsx_bytes_per_second
+from planner.fabric import FabricPlan
 from planner.plan import Plan
 from planner.report_fit import fit_summary, heading, render_fit
 from planner.report_price import render_price, total
@@ -27,10 +28,28 @@ def render(plan: Plan) -> tuple[RenderableType, ...]:
     if plan.serving is None or first_token is None:
         return (Text(f"{title}: paused, nothing is served"), Text(load), *bill)
     loading = Text(f"{load}, read by all nodes in about {plan.weights.expected_load_seconds / 60:.0f} min")
+    joined = Text(fabric_line(plan))
     others = "\n".join(f"- {described(plan.model, item)}" for item in plan.alternatives)
     besides = (Text(f"\nWould fit too, GPU nodes alone:\n{others}"),) if others else ()
     paid = (*besides, *bill, Text(), *render_first_token(first_token))
-    return (Text(title), *render_fit(plan.serving.fit), loading, *paid)
+    return (Text(title), *render_fit(plan.serving.fit), loading, joined, *paid)
+
+
+def fabric_line(plan: Plan) -> str:
+    """What joins the nodes, and what the test of it wants to see before anything is served."""
+    fabric, nodes = plan.fabric, plan.settings.gpu_nodes.count
+    asked = ", ".join(f"{count} x {name}" for name, count in fabric.requests.items())
+    joined = f"Fabric: {fabric.kind}{f', {asked} a node' if asked else ''}"
+    if not fabric.tested:
+        return f"{joined}. Not tested: {'fabric.gate is skip' if nodes * plan.instance.gpus > 1 else 'one GPU'}"
+    if nodes < 2:
+        return f"{joined}. One node: the test covers the links between its GPUs alone, warning below {_gb(fabric)}"
+    fails = f"serving needs {fabric.fail_below:g} GB/s" if plan.settings.fabric.gate == "require" else "it only warns"
+    return f"{joined}. All-reduce over all GPUs before serving: {fails}, warning below {_gb(fabric)}"
+
+
+def _gb(fabric: FabricPlan) -> str:
+    return f"{fabric.warn_below:g} GB/s of bus bandwidth"
 
 
 def where(plan: Plan) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from planner import plan, report
 
 
@@ -75,3 +77,21 @@ def test_the_plan_names_what_would_fit_too(raw: dict[str, Any]) -> None:
     text = report.plain_text(report.render(made))
     assert "Would fit too, GPU nodes alone:" in text
     assert "1 x p5en.48xlarge, TP 8 x PP 1" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "32 x vpc.amazonaws.com/efa a node. All-reduce over all GPUs before serving: serving needs 150 GB/s"),
+        ({"fabric": {"gate": "warn"}}, "it only warns"),
+        ({"fabric": {"gate": "skip"}}, "Not tested: fabric.gate is skip"),
+        (
+            {"gpuNodes": {"instanceType": "p5en.48xlarge", "count": 1}},
+            "One node: the test covers the links between its",
+        ),
+    ],
+)
+def test_the_plan_says_what_the_fabric_test_wants_to_see(
+    raw: dict[str, Any], changes: dict[str, Any], said: str
+) -> None:
+    assert said in report.fabric_line(plan(raw | changes, api_key_given=True))
