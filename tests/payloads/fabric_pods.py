@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 PAYLOADS = Path(__file__).parents[2] / "payloads"
-RUN_TIMEOUT_SECONDS = 120
+RUN_TIMEOUT_SECONDS = 200
 END_SECONDS = 30
 
 
