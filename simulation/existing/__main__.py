@@ -47,10 +47,10 @@ def _parser() -> argparse.ArgumentParser:
     start.add_argument("--gpu-taint", type=_taint, action="append", metavar="KEY=VALUE:EFFECT", help="likewise")
     start.add_argument(
         "--plugins",
-        type=_plugins,
+        type=lambda text: tuple(text.split(",")),
         default=Shape().plugins,
         metavar="NAMES",
-        help="device plugins that are there already: nvidia,rdma (the default) or none",
+        help="device plugins that are there already: nvidia,rdma; by default none, so that the stack installs its own",
     )
     commands.add_parser("stop", help="say what the stack has left in it, end it, forget it")
     return parser
@@ -68,10 +68,6 @@ def _taint(text: str) -> Taint:
     if effect not in EFFECTS:
         raise argparse.ArgumentTypeError(f"{text!r} is no taint: KEY=VALUE:EFFECT, the effect {', '.join(EFFECTS)}")
     return *_label(label), effect
-
-
-def _plugins(text: str) -> tuple[str, ...]:
-    return () if text == "none" else tuple(text.split(","))
 
 
 if __name__ == "__main__":

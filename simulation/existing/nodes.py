@@ -29,7 +29,7 @@ class Shape:
 
     gpu_labels: dict[str, str] = field(default_factory=lambda: {INSTANCE_TYPE: "h100-ib"})
     gpu_taints: tuple[Taint, ...] = (("nvidia.com/gpu", "present", "NoSchedule"),)
-    plugins: tuple[str, ...] = ("nvidia", "rdma")
+    plugins: tuple[str, ...] = ()
 
 
 def make(api: Api, shape: Shape) -> None:

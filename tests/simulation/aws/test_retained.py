@@ -15,7 +15,10 @@ from simulation.tools.build import missing
 from tests.simulation.aws import world
 from tests.simulation.aws.stacks import Stack, make
 
-pytestmark = pytest.mark.skipif(bool(missing("engine")), reason="no engine: `python -m simulation tools` builds it")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(missing("engine")), reason="no engine: `python -m simulation tools` builds it"),
+]
 
 
 @pytest.fixture
@@ -64,7 +67,6 @@ def adoption(kept: dict[str, str]) -> list[str]:
     return ["--path", *pairs]
 
 
-@pytest.mark.slow
 def test_an_update_of_an_adopted_file_system_keeps_what_the_stack_does_not_know(stack: Stack) -> None:
     stack.up()
     stack.destroy()
@@ -81,7 +83,6 @@ def test_an_update_of_an_adopted_file_system_keeps_what_the_stack_does_not_know(
     assert row.state["securityGroupIds"] == [group.id]
 
 
-@pytest.mark.slow
 def test_what_a_kept_file_system_lies_in_cannot_go(stack: Stack) -> None:
     program = stack.folder / "__main__.py"
     program.write_text(program.read_text().replace('opts=kept("gpu")', "").replace('opts=kept("main")', ""))

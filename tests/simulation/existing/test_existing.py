@@ -120,6 +120,7 @@ def test_a_stack_lives_and_dies_without_aws(tmp_path: Path, monkeypatch: pytest.
         return done.stdout
 
     try:
+        existing.start(existing.Shape(plugins=("nvidia", "rdma")))
         environment.prepare(cluster=False, say=print, project=project, stack=stackfile.EXISTING)
         preview = pulumi("preview")
         assert "Previewing update (simulated-infiniband)" in preview
