@@ -46,8 +46,8 @@ staged = [WeightStaging("staging", staging_args, site.opts)] if weights.staged_b
 
 gpu_nodes = None
 if site.eks is not None:
-    # On demand no GPU is paid for before the weights are there.
-    wait_for = staged if weights.start == "after_staging" else []
+    # After the weights no GPU is paid for before they are there; in overlap nodes boot beside the staging, not before.
+    wait_for = staged if weights.start == "after_staging" else cache.parts
     gpu_nodes = GpuNodes("gpu-nodes", GpuNodesArgs(plan=planned, eks=site.eks, after=wait_for), site.eks.opts)
     announce(planned, gpu_nodes)
 nodes = [gpu_nodes] if gpu_nodes else []

@@ -43,12 +43,14 @@ class LustreCache(ComponentResource):
     def __init__(self, name: str, args: LustreCacheArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("vllm-multinode:index:LustreCache", name, None, opts)
         self._name, self._args = name, args
-        file_system = self._file_system()
-        self.claim_name = self._claim(file_system).metadata.name.apply(lambda claim: claim or "")
+        group = self._group()
+        file_system = self._file_system(group)
+        claim = self._claim(file_system, self._node_rules(group))
+        self.claim_name = claim.metadata.name.apply(lambda made: made or "")
         self.register_outputs({"fileSystemId": file_system.id, "claimName": self.claim_name})
 
-    def _file_system(self) -> fsx.LustreFileSystem:
-        settings, group = self._args.settings, self._group()
+    def _file_system(self, group: ec2.SecurityGroup) -> fsx.LustreFileSystem:
+        settings = self._args.settings
         return fsx.LustreFileSystem(
             f"{self._name}-lustre",
             deployment_type="PERSISTENT_2",
@@ -66,7 +68,7 @@ class LustreCache(ComponentResource):
             opts=ResourceOptions.merge(
                 self._kept("fsx:file-system"),
                 ResourceOptions(
-                    depends_on=self._rules(group),
+                    depends_on=self._own_rules(group),
                     custom_timeouts=CustomTimeouts(create="45m", delete="45m"),
                     # FSx does not tell them: an adopted file system would be replaced.
                     ignore_changes=["securityGroupIds"] if settings.retain else None,
@@ -94,11 +96,13 @@ class LustreCache(ComponentResource):
             import_=retained_id(kind, self._args.deployment, PART, self) if retain else None,
         )
 
-    def _rules(self, group: ec2.SecurityGroup) -> list[Resource]:
+    def _own_rules(self, group: ec2.SecurityGroup) -> list[Resource]:
+        """Between the file system's own servers: they name no cluster, so that both are made side by side."""
+        return self._rules("self", group.id, group.id)
+
+    def _node_rules(self, group: ec2.SecurityGroup) -> list[Resource]:
+        """To the nodes and back: the servers call their clients, for example after a failover."""
         nodes = self._args.eks.cluster.security_group_id
-        peers: dict[str, Input[str]] = {"self": group.id, "nodes": nodes}
-        directions = (("in", vpc.SecurityGroupIngressRule), ("out", vpc.SecurityGroupEgressRule))
-        # The servers call their clients back, for example after a failover.
         back = [
             vpc.SecurityGroupIngressRule(
                 f"{self._name}-lustre-back-{first}",
@@ -112,26 +116,26 @@ class LustreCache(ComponentResource):
             )
             for first, last in LUSTRE_PORTS
         ]
+        return [*back, *self._rules("nodes", group.id, nodes)]
+
+    def _rules(self, peer: str, group: Output[str], peer_group: Output[str]) -> list[Resource]:
+        directions = (("in", vpc.SecurityGroupIngressRule), ("out", vpc.SecurityGroupEgressRule))
         return [
-            *back,
-            *(
-                rule(
-                    f"{self._name}-lustre-{direction}-{peer}-{first}",
-                    security_group_id=group.id,
-                    referenced_security_group_id=peer_id,
-                    ip_protocol="tcp",
-                    from_port=first,
-                    to_port=last,
-                    description=f"Lustre, {peer}",
-                    opts=ResourceOptions(parent=self),
-                )
-                for direction, rule in directions
-                for peer, peer_id in peers.items()
-                for first, last in LUSTRE_PORTS
-            ),
+            rule(
+                f"{self._name}-lustre-{direction}-{peer}-{first}",
+                security_group_id=group,
+                referenced_security_group_id=peer_group,
+                ip_protocol="tcp",
+                from_port=first,
+                to_port=last,
+                description=f"Lustre, {peer}",
+                opts=ResourceOptions(parent=self),
+            )
+            for direction, rule in directions
+            for first, last in LUSTRE_PORTS
         ]
 
-    def _claim(self, file_system: fsx.LustreFileSystem) -> PersistentVolumeClaim:
+    def _claim(self, file_system: fsx.LustreFileSystem, rules: list[Resource]) -> PersistentVolumeClaim:
         # Neither has a name of its own: with a new file system come a new volume and a new claim, then pods that name
         # it, and the old ones go when nothing mounts them. Fixed names would wait on each other's finalizers.
         volume = PersistentVolume(
@@ -151,7 +155,7 @@ class LustreCache(ComponentResource):
                     },
                 },
             },
-            opts=ResourceOptions(parent=self, depends_on=[self._args.eks.csi_driver]),
+            opts=ResourceOptions(parent=self, depends_on=[self._args.eks.csi_driver, *rules]),
         )
         return PersistentVolumeClaim(
             f"{self._name}-claim",

@@ -6,10 +6,11 @@ not fill the cache: `weight_staging.py` and `node_caches.py` do.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pulumi import Input, Output
+from pulumi import Input, Output, Resource
 
 from components.lustre_cache import LustreCache, LustreCacheArgs
 from components.site import Site
@@ -25,7 +26,8 @@ Volume = dict[str, Any]
 class WeightCache:
     """`weights`: the volume with the models' directories. `compiled`: one that keeps what vLLM compiles.
 
-    `bucket`: `s3://bucket/prefix` between the source and the disks of the nodes; None where there is none.
+    `bucket`, `bucket_url`: between the source and the disks of the nodes; None where there is none. `parts`: what the
+    stack made of it, to be waited for.
     """
 
     namespace: Output[str]
@@ -33,6 +35,7 @@ class WeightCache:
     compiled: Volume
     bucket: WeightBucket | None
     bucket_url: Output[str] | None
+    parts: Sequence[Resource]
 
 
 def weight_cache(name: str, plan: Plan, namespace: Input[str], site: Site) -> WeightCache:
@@ -42,13 +45,14 @@ def weight_cache(name: str, plan: Plan, namespace: Input[str], site: Site) -> We
         if site.eks is None:
             raise ValueError("FSx needs EKS: planner.weight_rules refuses it elsewhere")
         args = LustreCacheArgs(deployment=plan.settings.name, settings=kept, namespace=namespace, eks=site.eks)
-        claim = _claim(LustreCache(name, args, site.opts).claim_name)
-        return WeightCache(namespace=inside, weights=claim, compiled=claim, bucket=None, bucket_url=None)
+        made = LustreCache(name, args, site.opts)
+        claim = _claim(made.claim_name)
+        return WeightCache(namespace=inside, weights=claim, compiled=claim, bucket=None, bucket_url=None, parts=[made])
     if isinstance(kept, ClaimWeights):
         claim = _claim(kept.claim)
         # A directory that is served as it is may lie on a volume that nobody may write to.
         compiled: Volume = {"emptyDir": {}} if kept.directory else claim
-        return WeightCache(namespace=inside, weights=claim, compiled=compiled, bucket=None, bucket_url=None)
+        return WeightCache(namespace=inside, weights=claim, compiled=compiled, bucket=None, bucket_url=None, parts=[])
     root = f"{kept.host_path}/{plan.settings.name}"
     bucket = _bucket(name, plan, site) if plan.weights.through_bucket else None
     url = bucket.bucket.apply(lambda made: f"s3://{made}") if bucket else None
@@ -58,6 +62,7 @@ def weight_cache(name: str, plan: Plan, namespace: Input[str], site: Site) -> We
         compiled=_folder(f"{root}/compiled"),
         bucket=bucket,
         bucket_url=Output.from_input(kept.source.url) if isinstance(kept.source, S3Source) else url,
+        parts=[bucket] if bucket else [],
     )
 
 

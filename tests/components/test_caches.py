@@ -150,6 +150,8 @@ def test_gpu_nodes_boot_beside_the_staging_when_told_to(graph: Graph) -> None:
         nodes, job = made.one("gpu-nodes-group"), made.one("staging-job")
         assert (job.urn in made.after(nodes)) is waits
         assert job.urn in made.after(made.one("serving-gang", "LeaderWorkerSet"))
+        # Nodes that boot before there is anything to stage to would be paid for nothing.
+        assert made.one("weights-lustre", "LustreFileSystem").urn in made.after(nodes)
 
 
 def test_a_retained_file_system_outlives_the_stack_with_its_group(monkeypatch: pytest.MonkeyPatch) -> None:

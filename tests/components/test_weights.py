@@ -49,7 +49,14 @@ def test_lustre_ports_are_open_both_ways_before_the_file_system_is_made(graph: G
         for peer in ("weights-lustre-id", "sg-cluster")
         for ports in ((988, 988), (1018, 1023))
     }
-    assert {rule.urn for rule in rules} <= graph.one("weights-lustre", "LustreFileSystem").dependencies
+    own = {rule.urn for rule in rules if "self" in rule.name}
+    assert own <= graph.one("weights-lustre", "LustreFileSystem").dependencies
+    assert {rule.urn for rule in rules} - own <= graph.one("weights-volume").dependencies
+
+
+def test_the_file_system_and_the_cluster_are_made_side_by_side(graph: Graph) -> None:
+    cluster = graph.one("cluster-eks")
+    assert cluster.urn not in graph.after(graph.one("weights-lustre", "LustreFileSystem"))
 
 
 def test_the_servers_may_call_their_clients_back(graph: Graph) -> None:

@@ -23,7 +23,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedStack]:
 def test_the_first_preview_shows_resources_memory_and_price_and_creates_nothing(stack: SimulatedStack) -> None:
     text = stack.ok("preview")
     for expected in (
-        "+ 83 to create",
+        "+ 98 to create",
         "GiB per GPU of 79.65, tensor parallel 8 x pipeline parallel 2",
         "First token after about",
         "firstToken",
@@ -36,7 +36,16 @@ def test_the_first_preview_shows_resources_memory_and_price_and_creates_nothing(
     assert re.search(r"Fits: \d{3},\d{3} KV tokens", text)
     # Not to the cent: the control plane's price follows the calendar.
     assert re.search(r"Total: at least 11\d\.\d\d USD per hour, \d\d,\d{3} USD per month", text)
-    for component in ("Network", "Cluster", "SystemNodes", "WeightCache", "WeightStaging", "GpuNodes", "Serving"):
+    for component in (
+        "Network",
+        "Cluster",
+        "SystemNodes",
+        "LustreCache",
+        "WeightStaging",
+        "GpuNodes",
+        "FabricGate",
+        "Serving",
+    ):
         assert f"vllm-multinode:index:{component}" in text
     assert stack.state() == []
 
