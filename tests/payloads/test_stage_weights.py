@@ -105,6 +105,7 @@ def test_file_that_always_arrives_wrong(pod: StagingPod, hub: HubServer) -> None
     assert "model-3.safetensors" in pod.termination_message
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_then_run_again(pod: StagingPod, hub: HubServer) -> None:
     hub.faults["model-2.safetensors"] = iter(["stall"])
     process = pod.start()

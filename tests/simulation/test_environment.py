@@ -63,6 +63,7 @@ def pulumi(project: Path, *arguments: str) -> str:
     return answer.stdout
 
 
+@pytest.mark.slow
 def test_plain_pulumi_commands_run_the_simulated_stack(project: Path) -> None:
     environment.prepare(cluster=False, say=lambda _: None, project=project)
     preview = pulumi(project, "preview")
@@ -93,6 +94,7 @@ def test_preparing_twice_does_nothing_the_second_time(project: Path, home: Path)
     assert (home / "backend/.pulumi/stacks/vllm-multinode/simulated.json").read_text() == state
 
 
+@pytest.mark.slow
 def test_a_lost_home_is_made_again_with_the_same_key(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     environment.prepare(cluster=False, say=lambda _: None, project=project)
     key = pulumi(project, "config", "get", "apiKey")

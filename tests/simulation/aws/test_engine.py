@@ -67,6 +67,7 @@ def test_life_of_a_stack(stack: Stack) -> None:
     assert store.is_empty()
 
 
+@pytest.mark.slow
 def test_a_failure_on_demand_is_shown_without_a_traceback_and_overcome(stack: Stack) -> None:
     failing = replace(
         stack, variables=stack.variables | {"SIMULATE_FAULTS": "eks:NodeGroup=InsufficientInstanceCapacity:1"}
