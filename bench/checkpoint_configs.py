@@ -1,7 +1,7 @@
 """Writes config.json of a catalogue entry, with fewer layers if told so: all that vLLM needs to build dummy weights.
 
 Stands in for the checkpoint's own file. It does not prove that the real file says the same, and leaves out what
-memory does not depend on; Qwen3.5 is written as its text-only relative Qwen3-Next, whose layers are the same.
+memory does not depend on. Image encoders are left out too: run it as a language model only.
 """
 
 from __future__ import annotations
@@ -60,7 +60,17 @@ def config(model: Model, layers: int) -> dict[str, Any]:
         **_family(architecture, layers),
     }
     quantization = {"int4": _INT4, "fp8": {**_FP8, **_FP8_KEPT}}.get(model.precision)
-    return written if quantization is None else {**written, "quantization_config": quantization}
+    if quantization is not None:
+        written["quantization_config"] = quantization
+    if architecture.linear_attention is None:
+        return written
+    # Qwen3.5 keeps what decides memory one level down, beside its image encoder.
+    return {
+        "architectures": ["Qwen3_5MoeForConditionalGeneration"],
+        "model_type": "qwen3_5_moe",
+        "text_config": written,
+        **({} if quantization is None else {"quantization_config": quantization}),
+    }
 
 
 def _attention(architecture: Architecture) -> dict[str, Any]:
@@ -78,7 +88,7 @@ def _attention(architecture: Architecture) -> dict[str, Any]:
     if attention.indexer is None:
         return latent
     indexer = attention.indexer
-    return {**latent, "index_n_heads": indexer.heads, "index_head_dim": indexer.head_dim, "index_topk": 2048}
+    return {**latent, "index_n_heads": indexer.heads, "index_head_dim": indexer.head_dim, "index_topk": indexer.chosen}
 
 
 def _family(architecture: Architecture, layers: int) -> dict[str, Any]:
@@ -111,8 +121,7 @@ def _family(architecture: Architecture, layers: int) -> dict[str, Any]:
         linear = architecture.linear_attention
         return {
             **shared,
-            "architectures": ["Qwen3NextForCausalLM"],
-            "model_type": "qwen3_next",
+            "model_type": "qwen3_5_moe_text",
             "num_experts": experts.routed,
             "shared_expert_intermediate_size": experts.intermediate,
             "full_attention_interval": architecture.full_attention_every,
@@ -121,10 +130,13 @@ def _family(architecture: Architecture, layers: int) -> dict[str, Any]:
             "linear_key_head_dim": linear.key_dim,
             "linear_value_head_dim": linear.value_dim,
             "linear_conv_kernel_dim": linear.kernel,
-            "norm_topk_prob": True,
-            "decoder_sparse_step": 1,
-            "mlp_only_layers": [],
-            "partial_rotary_factor": 0.25,
+            "rope_parameters": {
+                "rope_type": "default",
+                "rope_theta": 10_000_000.0,
+                "partial_rotary_factor": 0.25,
+                "mrope_section": [11, 11, 10],
+                "mrope_interleaved": True,
+            },
             "mamba_ssm_dtype": "float32",
         }
     if experts.intermediate == architecture.intermediate:

@@ -20,10 +20,11 @@ import yaml
 
 from planner import memory
 from planner.catalogue import CATALOGUE
+from planner.catalogue.precisions import INT4_GROUPS_OF_32
 from planner.hardware import GPUS
 from planner.memory import Fit, StageFit
 from planner.models import Model
-from planner.overhead import Load
+from planner.overhead import SPARSE_ATTENTION, Load
 from planner.parallelism import Parallelism
 
 CASES = Path(__file__).with_name("memory_cases.yaml")
@@ -32,6 +33,8 @@ CASES = Path(__file__).with_name("memory_cases.yaml")
 LARGE = {"max_num_seqs": 1024, "max_num_batched_tokens": 8192}
 GROUPS = ("published", "measured", "held_out")
 GRAPHS = ("CUDA graphs", "decode attention")
+# What a case is taken for that names no release.
+LATEST = (99, 0)
 SMALL = {"max_num_seqs": 256, "max_num_batched_tokens": 2048}
 
 
@@ -68,7 +71,8 @@ def outcome(case: dict[str, Any], group: str = "published") -> Outcome:
     stated = "layers" in case or (case.get("gpu") is not None and "gpu_memory_utilization" in case)
     stated = stated and "speculation" not in case and "assumed" not in case
     model = _model(case)
-    found = _as_logged(case, memory.fit(model, gpu, _shape(case), _load(case, model)))
+    shape, load = _shape(case), _load(case, model)
+    found = _as_logged(case, model, load, memory.fit(model, gpu, shape, load))
     # Weights and KV are logged by one rank: the stage that is nearest is the one that logged.
     kv_gib = _nearest(case.get("kv_gib"), [stage.kv_gib for stage in found.stages])
     return Outcome(
@@ -76,7 +80,7 @@ def outcome(case: dict[str, Any], group: str = "published") -> Outcome:
         group=group,
         fit=found,
         certain=stated,
-        weights=_nearest(case.get("weights_gib"), [stage.weights_gib for stage in found.stages]),
+        weights=_nearest(case.get("weights_gib"), [_loaded(stage) for stage in found.stages]),
         kv_gib=kv_gib,
         gib=None if kv_gib is None else kv_gib * case["kv_gib"],
         kv_tokens=_nearest(case.get("kv_tokens"), [found.kv_tokens])
@@ -85,22 +89,42 @@ def outcome(case: dict[str, Any], group: str = "published") -> Outcome:
     )
 
 
-def _as_logged(case: dict[str, Any], fit: Fit) -> Fit:
-    """The fit without CUDA graphs where vLLM did not take them off the cache.
+def _as_logged(case: dict[str, Any], model: Model, load: Load, fit: Fit) -> Fit:
+    """The fit as the release of the case would have it, where that differs from what the planner computes.
 
-    It does from 0.20.0 on (`VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS` in its envs.py; 0 in 0.19.0) unless it runs
-    eagerly or was told not to.
+    vLLM takes CUDA graphs off the cache from 0.20.0 on (`VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS` in its envs.py; 0
+    in 0.19.0) unless it runs eagerly or was told not to. Kimi's INT4 experts write their narrow side once up to
+    0.22.1, and into two workspaces of the wider side from 0.23.0 on (compressed_tensors_moe_wna16_marlin.py of both).
     """
     vllm = str(case.get("vllm", ""))
-    release = re.match(r"~?(\d+)\.(\d+)", vllm)
-    old = vllm.startswith("nightly 2025") or (release is not None and (int(release[1]), int(release[2])) < (0, 20))
-    if case.get("graphs_reserved", not old) and not case.get("eager"):
-        return fit
-    return replace(fit, stages=tuple(map(_without_graphs, fit.stages)))
+    match = re.match(r"~?(\d+)\.(\d+)", vllm)
+    release = (int(match[1]), int(match[2])) if match else (0, 0) if vllm.startswith("nightly 2025") else LATEST
+    stages = fit.stages
+    if case.get("eager") or not case.get("graphs_reserved", release >= (0, 20)):
+        stages = tuple(_without(stage, GRAPHS) for stage in stages)
+    if model.weights == INT4_GROUPS_OF_32 and release < (0, 23):
+        stages = tuple(_narrower(stage, model, fit.shape, load) for stage in stages)
+    return replace(fit, stages=stages)
 
 
-def _without_graphs(stage: StageFit) -> StageFit:
-    kept = tuple(term for term in stage.overhead if term.name not in GRAPHS)
+def _narrower(stage: StageFit, model: Model, shape: Parallelism, load: Load) -> StageFit:
+    experts, hidden = model.architecture.experts, model.architecture.hidden
+    if experts is None:
+        return stage
+    width = experts.intermediate / (1 if shape.expert else shape.tensor)
+    values = experts.active * (max(width, hidden) + max(2 * width, hidden) - width - hidden)
+    size = 2 * load.max_num_batched_tokens * values / 2**30
+    terms = tuple(replace(term, gib=term.gib - size * (term.name == "activations")) for term in stage.overhead)
+    return replace(stage, overhead=terms, kv_gib=stage.kv_gib + stage.overhead_gib - sum(term.gib for term in terms))
+
+
+def _loaded(stage: StageFit) -> float:
+    """GiB that vLLM logs as weights: what it allocates while it loads them, buffers of sparse attention among it."""
+    return stage.weights_gib + sum(term.gib for term in stage.overhead if term.name == SPARSE_ATTENTION)
+
+
+def _without(stage: StageFit, names: tuple[str, ...]) -> StageFit:
+    kept = tuple(term for term in stage.overhead if term.name not in names)
     return replace(stage, overhead=kept, kv_gib=stage.kv_gib + stage.overhead_gib - sum(term.gib for term in kept))
 
 

@@ -8,29 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planner.sparse_attention import SparseIndexer
+
 _BF16 = 2
 _FP32 = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SparseIndexer:
-    """DeepSeek sparse attention: a small key per token picks the tokens that attention reads. Whole on every rank."""
-
-    heads: int
-    head_dim: int
-
-    def parameters(self, hidden: int, q_lora_rank: int) -> int:
-        """Query and key projection, and one weight per head."""
-        return q_lora_rank * self.heads * self.head_dim + hidden * (self.head_dim + self.heads)
-
-    def parameters_formula(self, hidden: int, q_lora_rank: int) -> str:
-        """The same with its numbers."""
-        return f"{q_lora_rank} x {self.heads} x {self.head_dim} + {hidden} x ({self.head_dim} + {self.heads})"
-
-    @property
-    def kv_bytes_per_token(self) -> int:
-        """The key in fp8 and one fp32 scale."""
-        return self.head_dim + _FP32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +57,9 @@ class MultiHeadLatentAttention:
             f"{self.kv_lora_rank} x ({keys} + {values}) + {values} x {hidden})"
         )
 
-    def activation_values(self, tensor_parallel: int) -> float:  # noqa: ARG002 (freed before the MLP)
-        """Values of one token that outlive attention: none, all is done inside one operation."""
-        return 0.0
+    def activation_values(self, tensor_parallel: int) -> float:
+        """Values of one token that outlive attention: its query and output."""
+        return self.heads / tensor_parallel * (self.qk_nope_head_dim + self.qk_rope_head_dim + self.v_head_dim)
 
     def runtime_copies(self, tensor_parallel: int) -> float:
         """Parameters that vLLM stores a second time, in bf16: the KV up projection, transposed for decoding."""
@@ -112,17 +93,27 @@ class MultiHeadLatentAttention:
         return f"(({latent} + {rotary}) values x {value_bytes} bytes + {index})"
 
     def prefill_workspace_values(self, tokens: int, tensor_parallel: int) -> int:
-        """Values that vLLM expands from the compressed cache while it prefills over a long context.
+        """Values that vLLM expands from the compressed cache while it prefills over a long context: keys and values.
 
-        The up projection's output (keys and values), and the keys once more with their rotary part joined on.
+        Profiling allocates them for sparse attention too, which never expands (vLLM 0.24.0, mla_attention.py).
         """
-        per_head = 2 * self.qk_nope_head_dim + self.v_head_dim + self.qk_rope_head_dim
-        return tokens * (self.heads // tensor_parallel) * per_head
+        return tokens * (self.heads // tensor_parallel) * (self.qk_nope_head_dim + self.v_head_dim)
 
     def prefill_workspace_formula(self, tokens: int, tensor_parallel: int) -> str:
         """The same with its numbers."""
-        per_head = f"(2 x {self.qk_nope_head_dim} + {self.v_head_dim} + {self.qk_rope_head_dim}) values"
+        per_head = f"({self.qk_nope_head_dim} + {self.v_head_dim}) values"
         return f"{tokens} expanded tokens x {self.heads // tensor_parallel} heads x {per_head}"
+
+    def sparse_buffers(self, batch: int, length: int, tensor_parallel: int, value_bytes: int) -> tuple[float, str]:
+        """Bytes that sparse attention keeps beside the cache, and how they are made up."""
+        if self.indexer is None:
+            return 0.0, "0"
+        latent = self.kv_lora_rank + self.qk_rope_head_dim
+        query = self.heads / tensor_parallel * latent
+        return (
+            self.indexer.buffer_bytes(batch, length, query, latent, value_bytes),
+            self.indexer.buffer_formula(batch, length, query, latent, value_bytes),
+        )
 
     def _kv_up(self) -> int:
         return self.kv_lora_rank * self.heads * (self.qk_nope_head_dim + self.v_head_dim)
@@ -161,8 +152,12 @@ class GroupedQueryAttention:
         return f"{hidden} x {self.head_dim} x ({query_and_output} + 2 x {self._kv_heads(tensor_parallel)})"
 
     def activation_values(self, tensor_parallel: int) -> float:
-        """Values of one token that outlive attention: its query, key, value and output."""
-        return self.head_dim * (2 * self.heads / tensor_parallel + 2 * self._kv_heads(tensor_parallel))
+        """Values of one token that outlive attention: its query, key, value and output.
+
+        With a gate they are there twice, as the projection wrote them and apart, the gate among them.
+        """
+        of_query, of_key = (5, 3) if self.output_gate else (2, 2)
+        return self.head_dim * (of_query * self.heads / tensor_parallel + of_key * self._kv_heads(tensor_parallel))
 
     def runtime_copies(self, tensor_parallel: int) -> float:  # noqa: ARG002 (none)
         """GQA stores nothing twice."""
@@ -179,14 +174,6 @@ class GroupedQueryAttention:
     def kv_formula(self, tensor_parallel: int, value_bytes: int) -> str:
         """The same with its numbers: keys and values."""
         return f"2 x {self._kv_heads(tensor_parallel)} heads x {self.head_dim} values x {value_bytes} bytes"
-
-    def prefill_workspace_values(self, tokens: int, tensor_parallel: int) -> int:  # noqa: ARG002 (reads in place)
-        """GQA prefills straight from the cache."""
-        return 0
-
-    def prefill_workspace_formula(self, tokens: int, tensor_parallel: int) -> str:  # noqa: ARG002 (reads in place)
-        """The same with its numbers."""
-        return "0"
 
     def _kv_heads(self, tensor_parallel: int) -> int:
         return max(1, self.kv_heads // tensor_parallel)
@@ -216,6 +203,10 @@ class GatedDeltaNet:
         keys, values = f"{self.key_heads} x {self.key_dim}", f"{self.value_heads} x {self.value_dim}"
         projections = f"{hidden} x (2 x {keys} + 3 x {values} + 2 x {self.value_heads})"
         return f"({projections} + {self.kernel} x (2 x {keys} + {values})) / {tensor_parallel}"
+
+    def activation_values(self, tensor_parallel: int) -> float:
+        """Values of one token that outlive the layer: query, key, value and gate as projected, and the output."""
+        return (2 * self.key_heads * self.key_dim + 3 * self.value_heads * self.value_dim) / tensor_parallel
 
     def state_bytes(self, tensor_parallel: int) -> int:
         """One sequence's state in one layer: the recurrent matrix in fp32, the convolution's window in bf16."""

@@ -14,10 +14,10 @@ from planner.attention import (
     GatedDeltaNet,
     GroupedQueryAttention,
     MultiHeadLatentAttention,
-    SparseIndexer,
 )
 from planner.catalogue.precisions import SMALLEST_GPTQ_GROUP
 from planner.models import BF16_BYTES, Architecture, Experts, Precision, VisionTower
+from planner.sparse_attention import SparseIndexer
 
 _DENSE = ("llama", "mistral", "qwen2", "qwen3")
 _MIXTURE = ("qwen3_moe", "glm4_moe", "minimax_m2", "mixtral")
@@ -31,7 +31,7 @@ KEYS = frozenset((
     "model_type", "text_config", "vision_config", "quantization_config", "num_hidden_layers", "hidden_size",
     "vocab_size", "intermediate_size", "full_attention_interval", "num_nextn_predict_layers",
     "mtp_num_hidden_layers", "tie_word_embeddings", "max_position_embeddings", "num_attention_heads",
-    "num_key_value_heads", "head_dim", "index_head_dim", "index_n_heads", "q_lora_rank", "kv_lora_rank",
+    "num_key_value_heads", "head_dim", "index_head_dim", "index_n_heads", "index_topk", "q_lora_rank", "kv_lora_rank",
     "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", "moe_intermediate_size", "n_shared_experts",
     "shared_expert_intermediate_size", "n_routed_experts", "num_experts", "num_local_experts",
     "num_experts_per_tok", "first_k_dense_replace", "linear_num_key_heads", "linear_num_value_heads",
@@ -43,6 +43,9 @@ KEYS = frozenset((
 LARGEST = 100_000_000
 MOST_LAYERS = 1_000
 """Far above any checkpoint; what lies beyond is a mistake, and would keep the planner counting."""
+
+# Tokens of the largest image, which config.json does not say: 16,777,216 pixels by Qwen3-VL's image processor.
+LARGEST_IMAGE = {"qwen3_5_moe": 16_384}
 
 # The kinds whose config gives the experts' size as `intermediate_size`; they have no dense layer beside them.
 _EXPERTS_ONLY = ("mixtral", "minimax_m2")
@@ -128,7 +131,11 @@ def _attention(fields: _Fields) -> Attention:
         return GroupedQueryAttention(heads=heads, kv_heads=kv_heads, head_dim=head_dim, output_gate=gate)
     indexer = None
     if fields.get("index_head_dim", default=None) is not None:
-        indexer = SparseIndexer(heads=fields.integer("index_n_heads"), head_dim=fields.integer("index_head_dim"))
+        indexer = SparseIndexer(
+            heads=fields.integer("index_n_heads"),
+            head_dim=fields.integer("index_head_dim"),
+            chosen=fields.integer("index_topk", default=2048),
+        )
     return MultiHeadLatentAttention(
         heads=heads,
         q_lora_rank=fields.integer("q_lora_rank"),
@@ -192,6 +199,7 @@ def _vision(config: Mapping[str, Any]) -> VisionTower | None:
         position_table=fields.integer("num_position_embeddings", default=side * side),
         merged_patches=merge[0] * merge[1] if isinstance(merge, list) else int(merge) ** 2,
         frames=fields.integer("temporal_patch_size", default=1),
+        image_tokens=LARGEST_IMAGE.get(str(config.get("model_type")), 0),
     )
 
 

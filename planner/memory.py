@@ -94,7 +94,7 @@ def fit(model: Model, gpu: Gpu, shape: Parallelism, load: Load) -> Fit:
     stages = []
     first = 0
     for stage, (count, parts) in enumerate(zip(counts, weights, strict=True)):
-        terms = overhead(model, gpu, Stage(number=stage, layers=count, shape=shape), load)
+        terms = overhead(model, Stage(number=stage, layers=count, shape=shape), load)
         weights_gib = sum(part.bytes for part in parts) / GIB
         stages.append(
             StageFit(

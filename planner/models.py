@@ -27,7 +27,10 @@ class Experts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisionTower:
-    """The image encoder and its projector, kept in bf16 on the first pipeline stage."""
+    """The image encoder and its projector, kept in bf16 on the first pipeline stage.
+
+    `image_tokens`: the largest image, in tokens of the language model, where it is more than a small batch.
+    """
 
     layers: int
     hidden: int
@@ -36,11 +39,17 @@ class VisionTower:
     position_table: int
     merged_patches: int
     frames: int = 1
+    image_tokens: int = 0
+
+    @property
+    def pixels(self) -> int:
+        """Values of one patch as it enters: three colours, of each frame."""
+        return 3 * self.frames * self.patch**2
 
     def parameters(self, text_hidden: int) -> int:
         """Encoder layers, patch embedding, position table, and the two-layer projector to the text width."""
         layer = 4 * self.hidden**2 + 2 * self.hidden * self.intermediate
-        embedding = 3 * self.frames * self.patch**2 * self.hidden + self.position_table * self.hidden
+        embedding = self.pixels * self.hidden + self.position_table * self.hidden
         merged = self.merged_patches * self.hidden
         return self.layers * layer + embedding + merged * (merged + text_hidden)
 

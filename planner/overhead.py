@@ -6,10 +6,10 @@ bench/memory_cases.yaml) or off published start-up logs. bench/memory_accuracy.p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.hardware import Gpu
+from planner.activations import forward
+from planner.attention import MultiHeadLatentAttention
 from planner.models import BF16_BYTES, GIB, Model, VisionTower
 from planner.parallelism import Parallelism
 from planner.settings import Serving
@@ -75,23 +75,19 @@ FRAMEWORK_GIB = 0.23
 # that were logged for TP8 x PP2 (vllm-project/vllm#13074, an older release).
 TENSOR_PARALLEL_BUFFERS_GIB = 0.8
 PIPELINE_BUFFERS_GIB = 0.6
-# Rows of hidden size that one layer holds for each token beside attention and MLP: residual, norms, all-reduce.
-# Kimi-K2 takes 217.6 KiB a token, of which the experts' workspaces are 144; Qwen3-235B 210.8, of which 128 are the
-# experts' and 34 those of attention.
-HIDDEN_COPIES = 5.3
-# More such rows with tensor parallel: what is summed over the ranks has a buffer of its own. Off the logs of 4 and 8
-# GPUs (Kimi-K2.6 and Qwen3-235B with 32,768 batched tokens).
-REDUCED_COPIES = 4.7
 # Full-vocabulary fp32 rows of the profiling run's sampler for each sequence (logits in bf16 and fp32, sorted values,
 # 8-byte indices, probabilities): 1024 sequences of Qwen3-235B took 3.08 GiB, which is 5.3 rows each.
 SAMPLER_COPIES = 5.3
-# vLLM caps the context that MLA expands at once during a long prefill.
-MLA_WORKSPACE_TOKENS = 65_536
+# Rows of the image encoder's width while it attends: three as projected, four rotated, five of input and output.
+# Qwen3.5 took them and its pixels for each patch of its largest image.
+ENCODER_ROWS = 12
 # Decode attention splits a sequence 32 ways and joins fp32 partial results. Graphs keep them for the largest batch:
 # 8.1 MiB a sequence for Kimi-K2 (64 heads of 512), of which one copy is 4.
 SPLITS = 32
 SPLIT_COPIES = 2
 LARGEST_GRAPH = 512
+# Part of what vLLM logs as "Model loading took".
+SPARSE_ATTENTION = "sparse attention"
 # GiB per layer and captured batch size, from logged estimates: 0.21 (40 layers, 32 sequences) to 1.76 (94 layers,
 # 128).
 GRAPH_GIB_PER_LAYER_AND_SIZE = 0.0003
@@ -103,7 +99,7 @@ def captured_batch_sizes(max_num_seqs: int) -> int:
     return sum((size <= 2 * max_num_seqs) + (size <= max_num_seqs) for size in sizes)
 
 
-def overhead(model: Model, gpu: Gpu, stage: Stage, load: Load) -> tuple[OverheadTerm, ...]:
+def overhead(model: Model, stage: Stage, load: Load) -> tuple[OverheadTerm, ...]:
     """The terms of one stage; those that are zero are left out."""
     terms = (
         OverheadTerm(
@@ -112,9 +108,10 @@ def overhead(model: Model, gpu: Gpu, stage: Stage, load: Load) -> tuple[Overhead
             why="measured on one H200 with vLLM 0.24.0: cuBLAS and kernel modules, outside of torch",
         ),
         _communicators(stage.shape),
-        _peak(model, gpu, stage, load),
+        _peak(model, stage, load),
         _graphs(stage, load),
-        _split_decoding(model, stage.shape, load),
+        _decoding(model, stage.shape, load),
+        _sparse_attention(model, stage.shape, load),
     )
     return tuple(term for term in terms if term.gib)
 
@@ -138,20 +135,32 @@ def _graphs(stage: Stage, load: Load) -> OverheadTerm:
     )
 
 
-def _split_decoding(model: Model, shape: Parallelism, load: Load) -> OverheadTerm:
+def _decoding(model: Model, shape: Parallelism, load: Load) -> OverheadTerm:
     attention, sequences = model.architecture.attention, min(load.max_num_seqs, LARGEST_GRAPH)
-    size = 4 * SPLIT_COPIES * SPLITS * sequences * attention.heads / shape.tensor * attention.value_width
-    return OverheadTerm(
-        name="decode attention",
-        gib=size / GIB,
-        why=f"{SPLIT_COPIES} copies x {SPLITS} splits x {sequences} sequences x {attention.heads} / {shape.tensor} "
-        f"heads x {attention.value_width} values x 4 bytes; partial results that graphs keep",
-    )
+    if isinstance(attention, MultiHeadLatentAttention) and attention.indexer is not None:
+        size = 4.0 * sequences * load.max_model_len
+        why = f"{sequences} sequences x {load.max_model_len} tokens x 4 bytes; the indexer's logits, which graphs keep"
+    else:
+        size = 4 * SPLIT_COPIES * SPLITS * sequences * attention.heads / shape.tensor * attention.value_width
+        why = (
+            f"{SPLIT_COPIES} copies x {SPLITS} splits x {sequences} sequences x {attention.heads} / {shape.tensor} "
+            f"heads x {attention.value_width} values x 4 bytes; partial results that graphs keep"
+        )
+    return OverheadTerm(name="decode attention", gib=size / GIB, why=why)
 
 
-def _peak(model: Model, gpu: Gpu, stage: Stage, load: Load) -> OverheadTerm:
+def _sparse_attention(model: Model, shape: Parallelism, load: Load) -> OverheadTerm:
+    attention, size, written = model.architecture.attention, 0.0, "0"
+    if isinstance(attention, MultiHeadLatentAttention):
+        batch, length = load.max_num_batched_tokens, load.max_model_len
+        size, written = attention.sparse_buffers(batch, length, shape.tensor, load.kv_value_bytes)
+    why = f"{written}; chosen tokens, joined queries, an FP8 cache in bf16: vLLM logs them as weights"
+    return OverheadTerm(name=SPARSE_ATTENTION, gib=size / GIB, why=why)
+
+
+def _peak(model: Model, stage: Stage, load: Load) -> OverheadTerm:
     """The largest of what the profiling run holds one after the other: image encoder, forward pass, sampler."""
-    phases = [_forward(model, gpu, stage, load)]
+    phases = [_forward(model, stage.shape, load)]
     if stage.last:
         phases.append(_sampler(model, load))
     if stage.number == 0 and model.architecture.vision is not None:
@@ -159,21 +168,9 @@ def _peak(model: Model, gpu: Gpu, stage: Stage, load: Load) -> OverheadTerm:
     return max(phases, key=lambda phase: phase.gib)
 
 
-def _forward(model: Model, gpu: Gpu, stage: Stage, load: Load) -> OverheadTerm:
-    """One layer's activations of a full batch, and the cache that MLA expands while it prefills over a long context."""
-    tensor, tokens = stage.shape.tensor, load.max_num_batched_tokens
-    context = min(MLA_WORKSPACE_TOKENS, 8 * load.max_model_len)
-    attention = model.architecture.attention
-    values, written = _row(model, gpu, stage.shape)
-    expanded = attention.prefill_workspace_values(context, tensor)
-    workspace = f" + {attention.prefill_workspace_formula(context, tensor)} x 2 bytes" if expanded else ""
-    summed = f" and {REDUCED_COPIES} more, as ranks sum them up" if tensor > 1 else ""
-    return OverheadTerm(
-        name="activations",
-        gib=BF16_BYTES * (tokens * values + expanded) / GIB,
-        why=f"{tokens} batched tokens x ({written}) values x 2 bytes{workspace}; one layer: {HIDDEN_COPIES} rows of "
-        f"the hidden size{summed}, attention, MLP",
-    )
+def _forward(model: Model, shape: Parallelism, load: Load) -> OverheadTerm:
+    size, why = forward(model, shape, load.max_num_batched_tokens, load.max_model_len, load.kv_value_bytes)
+    return OverheadTerm(name="activations", gib=size / GIB, why=why)
 
 
 def _sampler(model: Model, load: Load) -> OverheadTerm:
@@ -188,33 +185,11 @@ def _sampler(model: Model, load: Load) -> OverheadTerm:
 
 
 def _image_encoder(vision: VisionTower, load: Load) -> OverheadTerm:
-    size = BF16_BYTES * load.max_num_batched_tokens * vision.merged_patches * (4 * vision.hidden + vision.intermediate)
+    tokens = max(load.max_num_batched_tokens, vision.image_tokens)
+    size = BF16_BYTES * tokens * vision.merged_patches * (ENCODER_ROWS * vision.hidden + vision.pixels)
     return OverheadTerm(
         name="vision",
         gib=size / GIB,
-        why=f"{load.max_num_batched_tokens} batched tokens x {vision.merged_patches} patches x (4 x {vision.hidden} + "
-        f"{vision.intermediate}) values x 2 bytes; one layer of the image encoder",
+        why=f"{tokens} tokens of images x {vision.merged_patches} patches x ({ENCODER_ROWS} x {vision.hidden} + "
+        f"{vision.pixels}) values x 2 bytes; one layer of the image encoder, and pixels",
     )
-
-
-def _row(model: Model, gpu: Gpu, shape: Parallelism) -> tuple[float, str]:
-    """Values that one token takes in one layer's forward pass, and how they are made up."""
-    hidden, tensor = model.architecture.hidden, shape.tensor
-    attention = model.architecture.attention.activation_values(tensor)
-    mlp, written = max(_mlps(model, gpu, shape))
-    copies = HIDDEN_COPIES + REDUCED_COPIES * (tensor > 1)
-    return copies * hidden + attention + mlp, f"{copies:g} x {hidden} + {attention:g} + {written}"
-
-
-def _mlps(model: Model, gpu: Gpu, shape: Parallelism) -> Iterator[tuple[float, str]]:
-    """Values of one token in a dense layer, and in a layer of experts."""
-    architecture, experts, hidden = model.architecture, model.architecture.experts, model.architecture.hidden
-    yield 2 * architecture.intermediate / shape.tensor, f"2 x {architecture.intermediate} / {shape.tensor}"
-    if experts is None:
-        return
-    # One row for each expert of the token: in and out of it. Marlin kernels (4-bit, or FP8 without FP8
-    # arithmetic) write the narrow side once, the others keep two workspaces of the wider side.
-    width = experts.intermediate / (1 if shape.expert else shape.tensor)
-    narrow = model.precision == "int4" or (model.precision == "fp8" and not gpu.has_fp8)
-    first, second = (hidden, width) if narrow else (max(width, hidden), max(2 * width, hidden))
-    yield experts.active * (first + second), f"{experts.active} experts x ({first:g} + {second:g})"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.attention import MultiHeadLatentAttention, SparseIndexer
+from planner.attention import MultiHeadLatentAttention
 from planner.catalogue.precisions import FP8_BLOCKS
 from planner.models import Architecture, Experts, Model, Source
+from planner.sparse_attention import SparseIndexer
 
 _ATTENTION = MultiHeadLatentAttention(
     heads=128, q_lora_rank=1536, kv_lora_rank=512, qk_nope_head_dim=128, qk_rope_head_dim=64, v_head_dim=128

@@ -8,8 +8,16 @@ from planner.attention import GatedDeltaNet, GroupedQueryAttention
 from planner.catalogue.precisions import BF16, FP8_BLOCKS, GPTQ_INT4, NVFP4
 from planner.models import Architecture, Experts, Model, Source, VisionTower
 
+# 16,777,216 pixels at most, by Qwen3-VL's image processor.
 _VISION = VisionTower(
-    layers=27, hidden=1152, intermediate=4304, patch=16, position_table=48 * 48, merged_patches=4, frames=2
+    layers=27,
+    hidden=1152,
+    intermediate=4304,
+    patch=16,
+    position_table=48 * 48,
+    merged_patches=4,
+    frames=2,
+    image_tokens=16_384,
 )
 # From the recipes: DeepGEMM's warm-up costs start-up time, and its kernels are not used here.
 _ENVIRONMENT = (("VLLM_USE_DEEP_GEMM", "0"),)

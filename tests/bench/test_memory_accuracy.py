@@ -83,3 +83,20 @@ def test_a_case_that_does_not_state_what_decides_memory_is_in_no_median() -> Non
     assert outcome(QWEN).certain
     assert not outcome(QWEN | {"assumed": "the batch"}).certain
     assert not outcome({key: value for key, value in QWEN.items() if key != "gpu_memory_utilization"}).certain
+
+
+def test_int4_experts_have_a_second_wide_workspace_from_0_23_on() -> None:
+    """14,336 values for each of 8 experts and 8,192 tokens, where older kernels wrote 7168 + 2048 / 8."""
+    kimi = {"id": "a case", "model": "kimi-k2-thinking", "gpu": "h200-141gb", "tensor_parallel": 8, "max_num_seqs": 64}
+    older, newer = (
+        outcome(kimi | {"gpu_memory_utilization": 0.9, "max_num_batched_tokens": 8192, "vllm": vllm}).fit.stages[0]
+        for vllm in ("0.22.1", "0.23.0")
+    )
+    assert older.kv_gib - newer.kv_gib == pytest.approx(2 * 8192 * 8 * (7168 - 256) / 2**30)
+    assert older.overhead_gib + older.kv_gib == pytest.approx(newer.overhead_gib + newer.kv_gib)
+
+
+def test_what_sparse_attention_keeps_is_logged_as_weights() -> None:
+    weights = [item.weights for item in group("measured") if "glm" in item.name]
+    assert len(weights) == 4
+    assert max(map(abs, filter(None, weights))) < 0.01

@@ -48,7 +48,7 @@ def test_a_config_gives_the_architecture_of_its_entry(tmp_path: Path, name: str)
 
 def test_a_hybrid_multimodal_config_is_read_from_its_text_part(tmp_path: Path) -> None:
     model = CATALOGUE["qwen3.5-35b-a3b"]
-    text = {**config(model, 40), "model_type": "qwen3_5_moe_text", "mtp_num_hidden_layers": 1}
+    text = {**config(model, 40)["text_config"], "mtp_num_hidden_layers": 1}
     vision = {"depth": 27, "hidden_size": 1152, "intermediate_size": 4304, "patch_size": 16,
               "num_position_embeddings": 2304, "temporal_patch_size": 2}  # fmt: skip
     whole = {"model_type": "qwen3_5_moe", "text_config": text, "vision_config": vision}

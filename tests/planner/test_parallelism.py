@@ -43,7 +43,7 @@ def test_what_vllm_refuses_is_refused_with_the_reason(name: str, tensor: int, ex
         ("glm-4.6", 24, False),
         ("qwen3.5-35b-a3b", 8, False),
         # bf16 layers have no blocks, whatever those of the experts are.
-        ("glm-5.3", 64, True),
+        ("kimi-k2.5", 64, True),
         # 64 values a rank, where a group has 128: vLLM's fallback splits the groups.
         ("qwen3.5-35b-a3b-gptq-int4", 8, False),
         ("qwen3.5-397b-a17b-gptq-int4", 16, False),

@@ -27,7 +27,7 @@ def test_the_first_preview_shows_resources_memory_and_price_and_creates_nothing(
         "GiB per GPU of 79.65, tensor parallel 8 x pipeline parallel 2",
         "First token after about",
         "firstToken",
-        "Fits: 925,872 KV tokens",
+        "Fits: 912,480 KV tokens",
         "Total: at least 112.13 USD per hour",
         "weightsGiBPerGpuByStage",
         "SIMULATED",
