@@ -6,6 +6,7 @@ bench/memory_cases.yaml) or off published start-up logs. bench/memory_accuracy.p
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from planner.activations import forward
@@ -93,6 +94,7 @@ SPARSE_ATTENTION = "sparse attention"
 GRAPH_GIB_PER_LAYER_AND_SIZE = 0.0003
 
 
+@functools.cache
 def captured_batch_sizes(max_num_seqs: int) -> int:
     """How many batch sizes vLLM captures: 1, 2, 4, by 8 to 256, by 16 to 512; prefill up to twice the sequences."""
     sizes = (1, 2, 4, *range(8, 256, 8), *range(256, LARGEST_GRAPH + 1, 16))

@@ -100,7 +100,7 @@ def _layer_parts(model: Model, layers: range, shape: Parallelism, gpu: Gpu | Non
     architecture, scales, hidden = model.architecture, _marlin_scales(model, gpu), model.architecture.hidden
     linear_bytes, expert_bytes = model.weights.linear_bytes + scales, model.weights.expert_bytes + scales
     attention, experts, delta = architecture.attention, architecture.experts, architecture.linear_attention
-    deltas = sum(architecture.is_linear(layer) for layer in layers)
+    deltas = sum(map(architecture.is_linear, layers)) if delta is not None else 0
     full = len(layers) - deltas
     yield WeightPart(
         name="attention",
@@ -124,7 +124,7 @@ def _layer_parts(model: Model, layers: range, shape: Parallelism, gpu: Gpu | Non
             value_bytes=linear_bytes,
             formula=delta.parameters_formula(hidden, shape.tensor),
         )
-    mixed = 0 if experts is None else sum(layer >= experts.dense_layers for layer in layers)
+    mixed = 0 if experts is None else max(0, layers.stop - max(layers.start, experts.dense_layers))
     yield WeightPart(
         name="dense layers",
         layers=len(layers) - mixed,
