@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from simulation import environment, paths
+from simulation.stackfile import SIMULATED, StackFile
 
 LINKED = ("__main__.py", "components", "payloads", "planner", "simulation")
-COPIED = ("Pulumi.yaml", "Pulumi.dev.yaml")
+COPIED = ("Pulumi.yaml", "Pulumi.dev.yaml", "Pulumi.infiniband.yaml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +74,29 @@ class SimulatedStack:
         """`pulumi config set --path deployment.<path>`."""
         self.ok("config", "set", "--path", "--", f"deployment.{path}", str(value))
 
-    def up_steps(self) -> list[Step]:
-        """Runs `up` and returns what the engine did, in order, without what stayed the same."""
+    def change(self, path: str, **values: object) -> None:
+        """Sets all of these below `deployment.<path>` and removes those that are None."""
+        gone = [key for key, value in values.items() if value is None]
+        kept = [f"--plaintext=deployment.{path}.{key}={value}" for key, value in values.items() if key not in gone]
+        if kept:
+            self.ok("config", "set-all", "--path", *kept)
+        for key in gone:
+            self.ok("config", "rm", "--path", f"deployment.{path}.{key}")
+
+    def up_events(self) -> list[str]:
+        """Runs `up` and returns the engine's events, one JSON object a line."""
         run = self.pulumi("up", "--yes", "--skip-preview", "--json")
         lines = run.text.splitlines()
         assert run.status == 0, "\n".join(line for line in lines if '"severity":"error"' in line)
-        return [step for step in _steps(lines) if step.operation != "same"]
+        return lines
+
+    def up_steps(self) -> list[Step]:
+        """Runs `up` and returns what the engine did, in order, without what stayed the same or was only read."""
+        return [step for step in _steps(self.up_events()) if step.operation not in ("same", "read")]
+
+    def output(self, name: str) -> Any:
+        """One of the stack's outputs."""
+        return json.loads(self.ok("stack", "output", name, "--json"))
 
     def state(self) -> list[dict[str, Any]]:
         """The resources in the exported state."""
@@ -113,15 +131,15 @@ class SimulatedStack:
         return done.stdout
 
 
-def make(folder: Path, *, cluster: bool) -> SimulatedStack:
+def make(folder: Path, *, cluster: bool, file: StackFile = SIMULATED) -> SimulatedStack:
     """A fresh stack in `folder`; SIMULATION_HOME must point to a home of its own."""
     folder.mkdir()
     for name in LINKED:
         (folder / name).symlink_to(paths.ROOT / name)
     for name in COPIED:
         shutil.copy(paths.ROOT / name, folder / name)
-    environment.prepare(cluster=cluster, say=print, project=folder)
-    return SimulatedStack(folder=folder, variables=environment.variables(os.environ))
+    environment.prepare(cluster=cluster, say=print, project=folder, stack=file)
+    return SimulatedStack(folder=folder, variables=environment.variables(os.environ, file))
 
 
 def _steps(lines: Iterable[str]) -> Iterator[Step]:
