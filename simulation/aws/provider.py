@@ -118,7 +118,9 @@ class SimulatedAws(engine.Provider):
             planned = self._account.plan(token, inputs, from_engine(request.olds))
             return engine.UpdateResponse(properties=to_engine(planned))
         row = await asyncio.to_thread(self._account.update, token, request.resource_id, inputs)
-        return engine.UpdateResponse(properties=to_engine(row.state))
+        # What only the account knows of an adopted resource stays unknown to the stack, as after a read.
+        state = states.as_read(resource_type(token), row.state, from_engine(request.olds) | inputs)
+        return engine.UpdateResponse(properties=to_engine(state))
 
     async def delete(self, request: engine.DeleteRequest) -> None:
         token = _simulated(request)
