@@ -70,8 +70,8 @@ class LustreCache(ComponentResource):
                 ResourceOptions(
                     depends_on=self._own_rules(group),
                     custom_timeouts=CustomTimeouts(create="45m", delete="45m"),
-                    # FSx does not tell them: an adopted file system would be replaced.
-                    ignore_changes=["securityGroupIds"] if settings.retain else None,
+                    # FSx does not tell them: an adopted file system would be replaced, also when it is given up later.
+                    ignore_changes=["securityGroupIds"],
                 ),
             ),
         )
@@ -80,7 +80,8 @@ class LustreCache(ComponentResource):
         name = f"{self._args.deployment}-lustre"
         return ec2.SecurityGroup(
             f"{self._name}-lustre",
-            name=name if self._args.settings.retain else None,
+            # A name of its own choosing could not be adopted, and one that came or went with `retain` would replace it.
+            name=name,
             description="Lustre between the file system and the nodes that mount it",
             vpc_id=self._args.eks.network.vpc_id,
             tags={"Name": name, PART_TAG: PART},
