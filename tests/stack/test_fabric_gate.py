@@ -6,7 +6,6 @@ write; no GPU computes and no fabric carries a byte.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
