@@ -63,7 +63,7 @@ def test_the_gang_is_available_and_was_made_after_the_weights_were_staged(stack:
     assert {"type": "Available", "status": "True"}.items() <= {
         key: entry[key] for entry in gang["status"]["conditions"] if entry["type"] == "Available" for key in entry
     }.items()
-    (job,) = stack.get("job", *NAMESPACE)
+    (job,) = stack.get("job", *NAMESPACE, "kimi-k25-staging")
     assert job["status"]["succeeded"] == 1
     assert job["status"]["completionTime"] <= gang["metadata"]["creationTimestamp"]
 
@@ -94,7 +94,8 @@ def test_another_instance_type_replaces_the_node_group_delete_first(stack: Simul
     assert Step(operation="update", type=TEMPLATE, name="gpu-nodes-template") in steps
     group = [step.operation for step in steps if step.name == "gpu-nodes-group"]
     assert group.index("delete-replaced") < group.index("create-replacement")
-    assert {step.name for step in steps} == {"gpu-nodes-template", "gpu-nodes-group", "serving-gang"}
+    gate = {"fabric-gate-check", "fabric-gate-test"}
+    assert {step.name for step in steps} == {"gpu-nodes-template", "gpu-nodes-group", *gate, "serving-gang"}
     limits = gang_pods(stack)[0]["spec"]["containers"][0]["resources"]["limits"]
     assert limits["vpc.amazonaws.com/efa"] == "16"
 
@@ -138,7 +139,7 @@ def test_a_larger_file_system_grows_and_a_smaller_one_is_made_anew_with_its_volu
         if "persistentVolumeClaim" in volume
     }
     assert mounted == {claim["metadata"]["name"]}
-    (job,) = stack.get("job", *NAMESPACE)
+    (job,) = stack.get("job", *NAMESPACE, "kimi-k25-staging")
     assert job["status"]["succeeded"] == 1, "a new file system is empty: it must be staged again"
 
 
@@ -163,7 +164,7 @@ def test_a_failed_staging_job_shows_its_reason_and_runs_again(stack: SimulatedSt
     jobs.reset()
     stack.set("weights.revision", former)
     stack.up()
-    (job,) = stack.get("job", *NAMESPACE)
+    (job,) = stack.get("job", *NAMESPACE, "kimi-k25-staging")
     assert job["status"]["succeeded"] == 1
 
 
