@@ -31,6 +31,7 @@ def check_pod(plan: Plan, account: Input[str | None], script: Input[str | None])
         "NODES_RESOURCES": json.dumps(
             {GPU_RESOURCE: plan.instance.gpus, **{name: int(count) for name, count in plan.fabric.requests.items()}}
         ),
+        "NODES_TOLERATIONS": json.dumps(plan.placement.gpu_tolerations),
         "NODES_TIMEOUT_SECONDS": str(CHECK_SECONDS),
     }
     return {

@@ -7,6 +7,7 @@ Environment variables:
     NODES_SELECTOR         labels of the GPU nodes, as `key=value,key=value`
     NODES_COUNT            how many there must be
     NODES_RESOURCES        JSON object: how much of each resource a node must offer, at least
+    NODES_TOLERATIONS      JSON array: the tolerations of the pods that are to run there ([])
     NODES_TIMEOUT_SECONDS  how long to wait for them (900)
     NODES_TERMINATION_LOG  default /dev/termination-log
     NODES_SERVICE_ACCOUNT  folder with token and ca.crt; default: where Kubernetes mounts them
@@ -56,11 +57,12 @@ class NodeCheckError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """`resources`: how much of each a node must offer, at least."""
+    """`resources`: how much of each a node must offer, at least. `tolerations`: those of the pods to come."""
 
     selector: str
     count: int
     resources: dict[str, int]
+    tolerations: list[dict[str, str]]
     timeout_seconds: float
     account: Path
 
@@ -84,10 +86,11 @@ def read(environment: Mapping[str, str]) -> Wanted:
             selector=environment["NODES_SELECTOR"],
             count=int(environment["NODES_COUNT"]),
             resources={name: int(amount) for name, amount in json.loads(environment["NODES_RESOURCES"]).items()},
+            tolerations=[dict(item) for item in json.loads(environment.get("NODES_TOLERATIONS", "[]"))],
             timeout_seconds=float(environment.get("NODES_TIMEOUT_SECONDS", "900")),
             account=Path(environment.get("NODES_SERVICE_ACCOUNT", "") or SERVICE_ACCOUNT),
         )
-    except (KeyError, ValueError, AttributeError) as error:
+    except (KeyError, ValueError, AttributeError, TypeError) as error:
         raise NodeCheckError(ExitCode.BAD_CONFIGURATION, f"NODES_ variables: {error!r}") from error
 
 
@@ -124,7 +127,7 @@ def problems(wanted: Wanted, nodes: list[dict[str, Any]]) -> list[str]:
     # More nodes than are needed may be there: the rest does not matter as long as enough are whole.
     found = [] if len(whole) >= wanted.count else [*found, *filter(None, lacking.values())]
     zones = sorted({node["metadata"].get("labels", {}).get(ZONE_LABEL, "") for node in whole})
-    if len(zones) > 1:
+    if len(zones) > 1 and wanted.count > 1:
         found.append(f"the nodes stand in several zones, where no fabric joins them: {', '.join(zones)}")
     return found
 
@@ -137,13 +140,35 @@ def _lacks(wanted: Wanted, node: dict[str, Any]) -> str:
         return f"{name} is not Ready"
     if node.get("spec", {}).get("unschedulable"):
         return f"{name} is cordoned"
+    if taints := [_taint(item) for item in node.get("spec", {}).get("taints", ()) if not _tolerated(wanted, item)]:
+        return f"{name} has taints that the stack's pods do not tolerate: {', '.join(taints)}"
     offered = status.get("allocatable", {})
     few = [
         f"{offered.get(resource, 0)} of {amount} {resource}"
         for resource, amount in wanted.resources.items()
-        if int(offered.get(resource, 0)) < amount
+        if quantity(str(offered.get(resource, 0))) < amount
     ]
     return f"{name} offers {', '.join(few)}: is the device plugin running there?" if few else ""
+
+
+def quantity(text: str) -> float:
+    """A count as Kubernetes writes it: a thousand slots of an RDMA plugin are `1k`. Raises ValueError."""
+    digits = text.rstrip("kMGTPE")
+    return float(digits) * 1000.0 ** " kMGTPE".index(text[len(digits) :] or " ")
+
+
+def _tolerated(wanted: Wanted, taint: dict[str, str]) -> bool:
+    """Whether a pod with the tolerations may be placed on a node with the taint, as Kubernetes decides it."""
+    return taint["effect"] == "PreferNoSchedule" or any(
+        item.get("effect", taint["effect"]) == taint["effect"]
+        and item.get("key", taint["key"]) == taint["key"]
+        and (item.get("operator") == "Exists" or item.get("value", "") == taint.get("value", ""))
+        for item in wanted.tolerations
+    )
+
+
+def _taint(taint: dict[str, str]) -> str:
+    return f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
 
 
 def fetch(wanted: Wanted) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.hardware import InstanceType
-from planner.platform_settings import ExistingPlatform
+from planner.platform_settings import ExistingPlatform, Toleration
 from planner.settings import Deployment
 
 ROLE_LABEL = "vllm-multinode/role"
@@ -27,7 +27,7 @@ def placement(settings: Deployment, instance: InstanceType) -> Placement:
     if isinstance(platform, ExistingPlatform):
         return Placement(
             gpu_labels=dict(platform.gpu_node_labels),
-            gpu_tolerations=tuple(item.model_dump(exclude_none=True) for item in platform.gpu_node_tolerations),
+            gpu_tolerations=tuple(map(_toleration, platform.gpu_node_tolerations)),
             cpu_labels=dict(platform.cpu_node_labels or {}),
         )
     return Placement(
@@ -35,3 +35,8 @@ def placement(settings: Deployment, instance: InstanceType) -> Placement:
         gpu_tolerations=({"key": GPU_TAINT, "operator": "Exists", "effect": "NoSchedule"},),
         cpu_labels={ROLE_LABEL: "system"},
     )
+
+
+def _toleration(written: Toleration) -> dict[str, str]:
+    operator = written.operator or ("Exists" if written.value is None else "Equal")
+    return {**written.model_dump(exclude_none=True), "operator": operator}

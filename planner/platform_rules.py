@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from planner import defaults
 from planner.fabric import default_thresholds, fabric_plan
 from planner.hardware import GPU_TYPES
-from planner.platform_settings import EfaFabric, EksPlatform, InfinibandFabric, NodeShape, NoFabric
+from planner.platform_settings import (
+    EfaFabric,
+    EksPlatform,
+    ExistingPlatform,
+    InfinibandFabric,
+    NodeShape,
+    NoFabric,
+)
 from planner.problems import Mend, Path, Problem
 from planner.rules import Facts, Rule, path, rule
 
@@ -109,12 +116,29 @@ def thresholds_in_order(facts: Facts) -> Iterator[Problem]:
         )
 
 
+def tolerations_are_kubernetes_own(facts: Facts) -> Iterator[Problem]:
+    """The API refuses a value where only the key's existence is asked for, when GPUs are paid for already."""
+    platform = facts.settings.platform
+    if not isinstance(platform, ExistingPlatform):
+        return
+    for index, item in enumerate(platform.gpu_node_tolerations):
+        if item.operator == "Exists" and item.value:
+            place: Path = ("platform", "gpuNodeTolerations", index)
+            yield Problem(
+                path=(*place, "operator"),
+                given="Exists, and a value",
+                allowed="Equal with a value, Exists without; left out it follows from the value",
+                mends=(Mend((*place, "operator"), None),),
+            )
+
+
 PLATFORM_RULES: tuple[Rule, ...] = (
     rule(image_holds_efa, "serving.image", "fabric"),
     rule(instance_has_efa, "gpuNodes", "fabric"),
     rule(fabric_joins_nodes, "gpuNodes.count", "fabric"),
     rule(fabric_is_of_platform, "platform.kind", "fabric"),
     rule(nodes_are_of_platform, "platform.kind", "gpuNodes.instanceType"),
+    rule(tolerations_are_kubernetes_own, "platform"),
     rule(installed_plugin_offers_resource, "fabric"),
     rule(thresholds_in_order, "fabric", "gpuNodes"),
 )

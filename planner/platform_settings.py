@@ -7,8 +7,18 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag
 
-from planner import checks, defaults
-from planner.sections import ClosedCidr, GigabytesPerSecond, Labels, PinnedImage, PrincipalArn, Section, kind_or
+from planner import checks, defaults, kubernetes_spelling
+from planner.sections import (
+    ClosedCidr,
+    GigabytesPerSecond,
+    LabelKey,
+    Labels,
+    LabelValue,
+    PinnedImage,
+    PrincipalArn,
+    Section,
+    kind_or,
+)
 
 
 class NewNetwork(Section):
@@ -49,11 +59,11 @@ class EksPlatform(Section):
 
 
 class Toleration(Section):
-    """A taint of the GPU nodes that the stack's pods tolerate."""
+    """A taint of the GPU nodes that pods tolerate. `operator` left out is `Equal` where a value is given."""
 
-    key: str
-    operator: Literal["Exists", "Equal"] = "Exists"
-    value: str | None = None
+    key: LabelKey
+    operator: Literal["Exists", "Equal"] | None = None
+    value: LabelValue | None = None
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = "NoSchedule"
 
 
@@ -134,7 +144,7 @@ class InfinibandFabric(Fabric):
     """
 
     kind: Literal["infiniband"]
-    resource: Annotated[str, AfterValidator(checks.resource_name)] = "rdma/hca_shared_devices_a"
+    resource: Annotated[str, AfterValidator(kubernetes_spelling.resource_name)] = "rdma/hca_shared_devices_a"
     quantity: Annotated[int, Field(ge=1, le=64)] = 1
     adapters: Annotated[int, Field(ge=1, le=64)] = 8
     adapter_gbps: Annotated[float, Field(gt=0, le=3200, allow_inf_nan=False)] = 400.0

@@ -17,7 +17,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from planner import checks
+from planner import checks, kubernetes_spelling
 
 
 def _holds_number(annotation: object) -> bool:
@@ -62,8 +62,11 @@ Usd = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False), BeforeVal
 Url = Annotated[str, AfterValidator(checks.url)]
 PrincipalArn = Annotated[str, StringConstraints(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+$")]
 BucketName = Annotated[str, AfterValidator(checks.bucket_name)]
-ObjectName = Annotated[str, AfterValidator(checks.object_name)]
+Namespace = Annotated[str, AfterValidator(kubernetes_spelling.namespace)]
+ClaimName = Annotated[str, AfterValidator(kubernetes_spelling.claim_name)]
 AbsolutePath = Annotated[str, AfterValidator(checks.absolute_path)]
 RelativePath = Annotated[str, AfterValidator(checks.relative_path)]
-Labels = Annotated[dict[str, str], AfterValidator(checks.labels)]
+LabelKey = Annotated[str, AfterValidator(kubernetes_spelling.label_key)]
+LabelValue = Annotated[str, AfterValidator(kubernetes_spelling.label_value)]
+Labels = Annotated[dict[str, str], AfterValidator(kubernetes_spelling.labels)]
 GigabytesPerSecond = Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)]

@@ -10,8 +10,9 @@ from planner import checks
 from planner.sections import (
     AbsolutePath,
     BucketName,
+    ClaimName,
     GitCommit,
-    ObjectName,
+    Namespace,
     PinnedImage,
     RelativePath,
     Section,
@@ -83,8 +84,8 @@ class ClaimWeights(Section):
     kind: Literal["existing_claim"]
     revision: GitCommit
     source: Source = HubSource()
-    namespace: ObjectName
-    claim: ObjectName
+    namespace: Namespace
+    claim: ClaimName
     directory: RelativePath | None = None
 
 

@@ -57,6 +57,12 @@ def test_pods_go_where_the_stack_file_says(lab: Graph) -> None:
         ]
 
 
+def test_the_node_check_knows_what_the_pods_tolerate(lab: Graph) -> None:
+    pod = lab.one("fabric-gate-check", "Job").inputs["spec"]["template"]["spec"]
+    told = {entry["name"]: entry["value"] for entry in pod["containers"][0]["env"]}
+    assert json.loads(told["NODES_TOLERATIONS"]) == template(lab, "leaderTemplate")["tolerations"]
+
+
 def test_the_gang_asks_for_gpus_and_the_rdma_resource_and_locked_memory(lab: Graph) -> None:
     made = container(lab, "leaderTemplate")
     devices = {"nvidia.com/gpu": "8", "rdma/hca_shared_devices_a": "1"}

@@ -28,6 +28,10 @@ def node(name: str, zone: str = "us-east-1a", ready: str = "True", **allocatable
     }
 
 
+def tainted(name: str, *taints: dict[str, str]) -> dict[str, Any]:
+    return {**node(name), "spec": {"taints": list(taints)}}
+
+
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[KubernetesServer]:
     folder = tmp_path / "account"
@@ -84,6 +88,10 @@ def test_two_whole_nodes_in_one_zone_pass(server: KubernetesServer, tmp_path: Pa
             "in several zones, where no fabric joins them: us-east-1a, us-east-1b",
         ),
         ([node("a"), {**node("b"), "spec": {"unschedulable": True}}], "b is cordoned"),
+        (
+            [node("a"), tainted("b", {"key": "dedicated", "value": "llm", "effect": "NoSchedule"})],
+            "b has taints that the stack's pods do not tolerate: dedicated=llm:NoSchedule",
+        ),
     ],
 )
 def test_what_is_missing_is_named(
@@ -108,6 +116,40 @@ def test_a_spare_node_that_is_broken_does_not_matter(server: KubernetesServer, t
     assert code == 0
 
 
+def test_a_thousand_is_written_as_kubernetes_writes_it(server: KubernetesServer, tmp_path: Path) -> None:
+    nodes = [node(name, vpc_amazonaws_com__efa="1k") for name in "ab"]
+    code, said, _ = check(server, tmp_path, nodes)
+    assert code == 0, said
+
+
+def test_one_node_may_be_any_of_several_zones(server: KubernetesServer, tmp_path: Path) -> None:
+    code, said, _ = check(server, tmp_path, [node("a"), node("b", zone="us-east-1b")], NODES_COUNT="1")
+    assert code == 0, said
+
+
+@pytest.mark.parametrize(
+    ("toleration", "passes"),
+    [
+        ({"key": "dedicated", "operator": "Exists", "effect": "NoSchedule"}, True),
+        ({"key": "dedicated", "operator": "Equal", "value": "llm"}, True),
+        ({"operator": "Exists"}, True),
+        ({"key": "dedicated", "operator": "Equal", "value": "other"}, False),
+        ({"key": "dedicated", "operator": "Exists", "effect": "NoExecute"}, False),
+        ({"key": "nvidia.com/gpu", "operator": "Exists"}, False),
+    ],
+)
+def test_taints_are_tolerated_as_kubernetes_does(
+    server: KubernetesServer, tmp_path: Path, toleration: dict[str, str], passes: bool
+) -> None:
+    taints = (
+        {"key": "dedicated", "value": "llm", "effect": "NoSchedule"},
+        {"key": "old", "effect": "PreferNoSchedule"},
+    )
+    nodes = [tainted(name, *taints) for name in "ab"]
+    code, said, _ = check(server, tmp_path, nodes, NODES_TOLERATIONS=json.dumps([toleration]))
+    assert (code == 0) is passes, said
+
+
 def test_an_account_without_permission_is_told_so_at_once(server: KubernetesServer, tmp_path: Path) -> None:
     server.status = 403
     code, message, _ = check(server, tmp_path, [], NODES_TIMEOUT_SECONDS="20")
@@ -116,7 +158,8 @@ def test_an_account_without_permission_is_told_so_at_once(server: KubernetesServ
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("NODES_COUNT", "two"), ("NODES_RESOURCES", "{"), ("NODES_RESOURCES", "[]")]
+    ("name", "value"),
+    [("NODES_COUNT", "two"), ("NODES_RESOURCES", "{"), ("NODES_RESOURCES", "[]"), ("NODES_TOLERATIONS", "[1]")],
 )
 def test_bad_configuration_is_final(server: KubernetesServer, tmp_path: Path, name: str, value: str) -> None:
     code, message, _ = check(server, tmp_path, [], **{name: value})

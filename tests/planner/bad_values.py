@@ -121,7 +121,7 @@ BAD_VALUES = [
     Bad("older than the model", "serving", OLD, "0.19.1 or newer for Kimi-K2.5", "set @ 0.27.1", named=VERSION),
     Bad("image of another version", VERSION, "0.33.0", "0.27.1, the version in the tag", "set @ 0.27.1"),
     Bad("name that is no DNS label", "name", "Kimi_K25", "a DNS label", "set @ kimi-k25"),
-    Bad("name too long", "name", "k" * 52, "at most 51 characters", f"set @ {'k' * 51}"),
+    Bad("name too long", "name", "k" * 49, "at most 48 characters", f"set @ {'k' * 48}"),
     Bad("old Kubernetes", KUBERNETES, "1.32", "1.33 or newer", "set @ 1.35"),
     Bad("version without quotes", KUBERNETES, 1.35, "as a quoted string", "set @ 1.35"),
     Bad(

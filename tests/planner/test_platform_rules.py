@@ -81,8 +81,13 @@ def test_alternatives_on_an_existing_cluster_are_its_own_nodes(infiniband: dict[
             "deployment.fabric.resource' rdma/hca_shared",
         ),
         (
+            {"fabric": {"kind": "infiniband", "resource": "nvidia.com/gpu"}},
+            "a resource of the fabric's device plugin",
+            "deployment.fabric.resource' rdma/hca_shared_devices_a",
+        ),
+        (
             {"fabric": {"kind": "infiniband", "resource": "nothing"}},
-            "a resource of a device plugin",
+            "a resource of the fabric's device plugin",
             "deployment.fabric.resource' rdma/hca_shared_devices_a",
         ),
         (
@@ -151,3 +156,32 @@ def test_the_expected_bandwidth_follows_from_the_cards(
     instance: str, count: int, thresholds: tuple[float, float]
 ) -> None:
     assert default_thresholds(EfaFabric(), GPU_TYPES[instance], count) == thresholds
+
+
+def test_a_toleration_with_a_value_asks_for_that_value(infiniband: dict[str, Any]) -> None:
+    infiniband["platform"] = {
+        **infiniband["platform"],
+        "gpuNodeTolerations": [{"key": "dedicated", "value": "llm"}, {"key": "nvidia.com/gpu", "effect": None}],
+    }
+    assert planned(infiniband).placement.gpu_tolerations == (
+        {"key": "dedicated", "operator": "Equal", "value": "llm", "effect": "NoSchedule"},
+        {"key": "nvidia.com/gpu", "operator": "Exists"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("platform", "said"),
+    [
+        ({"gpuNodeTolerations": [{"key": "a", "operator": "Exists", "value": "b"}]}, "left out it follows from"),
+        ({"gpuNodeTolerations": [{"key": ""}]}, "a key of Kubernetes"),
+        ({"gpuNodeTolerations": [{"key": "a", "value": "b c"}]}, "a value of Kubernetes"),
+        ({"gpuNodeLabels": {"k" * 64: "h100"}}, "at most 63"),
+        ({"gpuNodeLabels": {"pool": "v" * 64}}, "at most 63"),
+        ({"cpuNodeLabels": {".example.com/pool": "cpu"}}, "a key of Kubernetes"),
+    ],
+)
+def test_what_kubernetes_would_refuse_is_refused_before(
+    infiniband: dict[str, Any], platform: dict[str, Any], said: str
+) -> None:
+    infiniband["platform"] = {**infiniband["platform"], **platform}
+    assert said in refused(infiniband).replace("\n            ", " ")

@@ -90,6 +90,12 @@ def test_a_claim_needs_a_cluster_that_is_there(raw: dict[str, Any]) -> None:
     assert found.weights.staged_by_job
 
 
+def test_a_claim_may_have_dots_in_its_name_and_a_namespace_none(raw: dict[str, Any]) -> None:
+    claim = {"kind": "existing_claim", "namespace": "models", "claim": "weights.v2"}
+    assert plan(on_existing_cluster(raw, claim), api_key_given=True)
+    assert "a namespace's name" in refused(on_existing_cluster(raw, {**claim, "namespace": "models.v2"}))
+
+
 def test_a_directory_of_a_claim_is_served_as_it_is(raw: dict[str, Any]) -> None:
     claim = {"kind": "existing_claim", "namespace": "models", "claim": "weights", "directory": "kimi/K2.5"}
     found = plan(on_existing_cluster(raw, claim), api_key_given=True)
@@ -110,6 +116,7 @@ def test_a_directory_of_a_claim_is_served_as_it_is(raw: dict[str, Any]) -> None:
         ({"kind": "nvme", "source": {"kind": "s3", "bucket": "Up_per"}}, "a bucket's name"),
         ({"kind": "nvme", "source": {"kind": "gcs", "bucket": "models"}}, "hub or s3"),
         ({"kind": "existing_claim", "namespace": "models", "claim": "w", "directory": "../up"}, "begins with no /"),
+        ({"kind": "nvme", "source": {"kind": "s3", "bucket": "m", "prefix": "modèles"}}, "begins with no /"),
         ({"kind": "tape"}, "fsx or nvme or existing_claim"),
     ],
 )
