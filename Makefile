@@ -38,7 +38,7 @@ shell: $(STAMP) ## a shell in which plain pulumi, kubectl and aws see the simula
 
 test: lint types ## lint, types and every test that takes seconds
 	@$(RUN) tools
-	$(VENV)/bin/python -m pytest $(FAST)
+	$(VENV)/bin/python -m pytest $(FAST) --numprocesses 2 --dist loadfile
 
 test-slow: $(STAMP) ## the tests that need the real control plane or minutes
 	@$(RUN) tools --cluster
