@@ -1,8 +1,6 @@
 """The stack: settings -> plan -> site, weights, GPU nodes, serving -> outputs."""
 
-import pulumi
-from pulumi.runtime import get_config
-
+from components import inputs
 from components.device_plugins import DevicePlugins, DevicePluginsArgs
 from components.fabric_gate import FabricGate, FabricGateArgs
 from components.gang_operator import GangOperator, GangOperatorArgs
@@ -12,26 +10,11 @@ from components.node_caches import NodeCaches, NodeCachesArgs
 from components.outputs import announce, export
 from components.serving import Serving, ServingArgs
 from components.site import build
-from components.staging_pod import Secrets
 from components.weight_cache import weight_cache
 from components.weight_staging import WeightStaging, WeightStagingArgs
-from planner import SettingsError, plan, report
 
-config = pulumi.Config()
-api_key = config.get_secret("apiKey")
-source_secrets = Secrets(
-    hub_token=config.get_secret("huggingFaceToken"),
-    s3_access_key_id=config.get_secret("s3AccessKeyId"),
-    s3_secret_access_key=config.get_secret("s3SecretAccessKey"),
-)
-# vLLM takes an empty key for none: the API would be open to everybody.
-key_given = bool((get_config(config.full_key("apiKey")) or "").strip())
-try:
-    given = {"api_key_given": key_given, "hub_token_given": source_secrets.hub_token is not None}
-    planned = plan(config.get_object("deployment") or {}, **given)
-except SettingsError as error:
-    raise pulumi.RunError(str(error)) from None
-pulumi.log.info(report.plain_text(report.render(planned)))
+given = inputs.read()
+planned = given.plan
 settings, weights = planned.settings, planned.weights
 
 # Network, cluster and CPU nodes on EKS; or the way into a cluster that is there.
@@ -41,7 +24,7 @@ operator = GangOperator("gang-operator", operator_args, site.opts)
 namespace = namespace_of(settings, site.opts)
 
 cache = weight_cache("weights", planned, namespace, site)
-staging_args = WeightStagingArgs(plan=planned, site=site, cache=cache, secrets=source_secrets)
+staging_args = WeightStagingArgs(plan=planned, site=site, cache=cache, secrets=given.sources)
 staged = [WeightStaging("staging", staging_args, site.opts)] if weights.staged_by_job else []
 
 gpu_nodes = None
@@ -52,7 +35,7 @@ if site.eks is not None:
     announce(planned, gpu_nodes)
 nodes = [gpu_nodes] if gpu_nodes else []
 plugins = DevicePlugins("device-plugins", DevicePluginsArgs(plan=planned, site=site, after=nodes), site.opts)
-fill_args = NodeCachesArgs(plan=planned, site=site, cache=cache, secrets=source_secrets, after=[*nodes, *staged])
+fill_args = NodeCachesArgs(plan=planned, site=site, cache=cache, secrets=given.sources, after=[*nodes, *staged])
 filled = [NodeCaches("node-caches", fill_args, site.opts)] if settings.weights.kind == "nvme" else []
 
 gates: list[FabricGate] = []
@@ -62,6 +45,6 @@ if planned.serving and planned.fabric.tested:
     gates = [FabricGate("fabric-gate", gate_args, site.opts)]
 
 before = [operator, *nodes, plugins, *staged, *filled, *gates]
-serving_args = ServingArgs(plan=planned, cache=cache, api_key=api_key if key_given else None, after=before)
+serving_args = ServingArgs(plan=planned, cache=cache, api_key=given.api_key, after=before)
 serving = Serving("serving", serving_args, site.opts) if planned.serving else None
 export(planned, site, serving, gates[0].verdict if gates else None)
