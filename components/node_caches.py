@@ -16,14 +16,15 @@ from pulumi_kubernetes.core.v1 import ContainerArgsDict, PodSpecArgsDict, PodTem
 
 from components import payloads, staging_pod
 from components.bucket_access import Grant, grant
+from components.gang import cpu_left
 from components.site import Site
 from components.staging_pod import Move, Secrets
 from components.weight_cache import WeightCache
 from planner.plan import Plan
 from planner.weight_settings import HubSource, S3Source
 
-RESOURCES = {"cpu": "6", "memory": "12Gi"}
-"""Beside the gang, which leaves a node 12 CPU and an eighth of its memory."""
+MEMORY = "12Gi"
+"""Beside the gang, as is half of the CPU that it leaves."""
 
 IDLE = {"cpu": "10m", "memory": "32Mi"}
 TIMEOUT = "4h"
@@ -105,6 +106,7 @@ class NodeCaches(ComponentResource):
         secrets = staging_pod.secret_variables(
             f"{self._name}-secrets", asked, f"{self._prefix}-secrets", cache.namespace, self
         )
+        asked_of_node = {"cpu": str(cpu_left(plan.instance.vcpus) // 2), "memory": MEMORY}
         patience = staging_pod.variables({"STAGE_WAIT_SECONDS": str(WAIT_SECONDS)})
         idle: ContainerArgsDict = {
             "name": "stay",
@@ -121,7 +123,7 @@ class NodeCaches(ComponentResource):
             "tolerations": cast("Any", list(plan.placement.gpu_tolerations)),
             "termination_grace_period_seconds": 5,
             "security_context": {"seccomp_profile": {"type": "RuntimeDefault"}},
-            "init_containers": [staging_pod.container(plan, self._move, [*secrets, *patience], RESOURCES)],
+            "init_containers": [staging_pod.container(plan, self._move, [*secrets, *patience], asked_of_node)],
             "containers": [idle],
             "volumes": [cast("Any", {"name": "weights", **cache.weights}), *staging_pod.volumes(script)],
         }
