@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pulumi import ComponentResource, CustomTimeouts, Output, Resource, ResourceOptions
-from pulumi_kubernetes.apps.v1 import DaemonSet, DaemonSetSpecArgsDict
+from pulumi_kubernetes.apps.v1 import DaemonSet, DaemonSetSpecArgsDict, DaemonSetUpdateStrategyArgsDict
 from pulumi_kubernetes.core.v1 import ContainerArgsDict, PodSpecArgsDict, PodTemplateSpecArgsDict, ServiceAccount
 
 from components import payloads, staging_pod
@@ -95,7 +95,12 @@ class NodeCaches(ComponentResource):
             },
             "spec": self._pod(account),
         }
-        return {"selector": {"match_labels": labels}, "template": template}
+        # Nothing is served by these pods: with another revision all nodes fill their disks at once, not one by one.
+        at_once: DaemonSetUpdateStrategyArgsDict = {
+            "type": "RollingUpdate",
+            "rolling_update": {"max_unavailable": "100%"},
+        }
+        return {"selector": {"match_labels": labels}, "update_strategy": at_once, "template": template}
 
     def _pod(self, account: ServiceAccount) -> PodSpecArgsDict:
         plan, cache = self._args.plan, self._args.cache

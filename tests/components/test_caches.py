@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from components import gang, node_caches
+from components import gang, node_caches, weight_bucket
 from planner import plan as plan_of
+from planner.checks import LONGEST_NAME
 from planner.hardware import GPU_TYPES, GPUS, InstanceType
 from planner.plan import Plan
 from tests.components import graph as recorded
@@ -77,6 +79,18 @@ def test_the_pod_that_fills_the_disks_has_room_beside_the_gang(nodes: InstanceTy
     assert int(asked["cpu"]) + beside + 2 <= nodes.vcpus
     room = nodes.memory_gib * 29 / 30 - 2 - (10 if nodes.efa else 0)
     assert int(asked["memory"].removesuffix("Gi")) + int(node_caches.MEMORY.removesuffix("Gi")) <= room
+
+
+def test_stacks_whose_names_begin_alike_have_buckets_of_their_own() -> None:
+    names = ["kimi-k25-production-blue", "kimi-k25-production-green", "kimi-k25", "k" * LONGEST_NAME]
+    made = {f"{weight_bucket.short(name)}-weights-{'0' * 12}-ap-southeast-1" for name in names}
+    assert len(made) == len(names)
+    assert all(re.fullmatch(r"[a-z0-9-]{3,63}", name) for name in made)
+
+
+def test_all_nodes_take_another_revision_at_once(disks: Graph) -> None:
+    spec = disks.one("node-caches-fill").inputs["spec"]
+    assert spec["updateStrategy"]["rollingUpdate"] == {"maxUnavailable": "100%"}
 
 
 def test_no_file_system_is_made_beside_the_bucket(disks: Graph) -> None:
