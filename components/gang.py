@@ -32,7 +32,7 @@ MEMORY_SHARE = 0.88
 """Of 192 CPU and 2048 GiB a p5.48xlarge lets pods have 191.45 and 1957 GiB, huge pages included.
 
 Seen on EKS (awslabs/awsome-distributed-ai, mosaicml-composer/stable-diffusion README). What is left must hold the pod
-that fills the node's disks (`node_caches.py`), the cluster's own pods and, with EFA, the huge pages that its setup takes
+that fills the node's disks (`node_caches.py`), the cluster's own and, with EFA, the huge pages that its setup takes
 (5128 of 2 MiB, EKS user guide). A small node leaves half of its CPU.
 """
 
