@@ -53,7 +53,8 @@ class FabricGate(ComponentResource):
         tested = self._test(board, checked)
         read = ConfigMap.get(
             f"{name}-read",
-            Output.concat(self._namespace, "/", board.metadata.name),
+            # Its name is known to a preview that has not made it yet, its id is not: nothing is read that is not there.
+            board.id,
             opts=ResourceOptions(parent=self, depends_on=[tested]),
         )
         self.verdict = read.data.apply(figures)

@@ -26,10 +26,14 @@ It counts against the pod's memory limit.
 """
 
 CPU_LEFT_TO_NODE = 12
+MEMORY_LEFT_TO_NODE_GIB = 24
+HUGE_PAGES_GIB = 10
 MEMORY_SHARE = 0.88
 """Of 192 CPU and 2048 GiB a p5.48xlarge lets pods have 191.45 and 1957 GiB, huge pages included.
 
-Seen on EKS (awslabs/awsome-distributed-ai, mosaicml-composer/stable-diffusion README).
+Seen on EKS (awslabs/awsome-distributed-ai, mosaicml-composer/stable-diffusion README). What is left must hold the pod
+that fills the node's disks (`node_caches.py`), the cluster's own and, with EFA, the huge pages that its setup takes
+(5128 of 2 MiB, EKS user guide). A small node leaves half of its CPU.
 """
 
 WEIGHTS_CHECK = "check_cache"
@@ -160,13 +164,19 @@ def variable(entry: EnvVar) -> Manifest:
     return {"name": entry.name, "value": entry.value}
 
 
+def cpu_left(vcpus: int) -> int:
+    """CPU of a node that the gang does not ask for."""
+    return min(CPU_LEFT_TO_NODE, vcpus // 2)
+
+
 def resources(plan: Plan) -> Manifest:
     """Requests and limits: extended resources must be equal, and whole nodes keep a gang's pods apart."""
     instance = plan.instance
     devices = {GPU_RESOURCE: str(instance.gpus), **plan.fabric.requests}
-    memory = f"{int(instance.memory_gib * MEMORY_SHARE)}Gi"
+    left = MEMORY_LEFT_TO_NODE_GIB + (HUGE_PAGES_GIB if instance.efa else 0)
+    memory = f"{int(min(instance.memory_gib * MEMORY_SHARE, instance.memory_gib - left))}Gi"
     return {
-        "requests": {"cpu": str(instance.vcpus - CPU_LEFT_TO_NODE), "memory": memory, **devices},
+        "requests": {"cpu": str(instance.vcpus - cpu_left(instance.vcpus)), "memory": memory, **devices},
         "limits": {"memory": memory, **devices},
     }
 

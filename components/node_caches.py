@@ -11,19 +11,20 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pulumi import ComponentResource, CustomTimeouts, Output, Resource, ResourceOptions
-from pulumi_kubernetes.apps.v1 import DaemonSet, DaemonSetSpecArgsDict
+from pulumi_kubernetes.apps.v1 import DaemonSet, DaemonSetSpecArgsDict, DaemonSetUpdateStrategyArgsDict
 from pulumi_kubernetes.core.v1 import ContainerArgsDict, PodSpecArgsDict, PodTemplateSpecArgsDict, ServiceAccount
 
 from components import payloads, staging_pod
 from components.bucket_access import Grant, grant
+from components.gang import cpu_left
 from components.site import Site
 from components.staging_pod import Move, Secrets
 from components.weight_cache import WeightCache
 from planner.plan import Plan
 from planner.weight_settings import HubSource, S3Source
 
-RESOURCES = {"cpu": "6", "memory": "12Gi"}
-"""Beside the gang, which leaves a node 12 CPU and an eighth of its memory."""
+MEMORY = "12Gi"
+"""Beside the gang, as is half of the CPU that it leaves."""
 
 IDLE = {"cpu": "10m", "memory": "32Mi"}
 TIMEOUT = "4h"
@@ -94,7 +95,12 @@ class NodeCaches(ComponentResource):
             },
             "spec": self._pod(account),
         }
-        return {"selector": {"match_labels": labels}, "template": template}
+        # Nothing is served by these pods: with another revision all nodes fill their disks at once, not one by one.
+        at_once: DaemonSetUpdateStrategyArgsDict = {
+            "type": "RollingUpdate",
+            "rolling_update": {"max_unavailable": "100%"},
+        }
+        return {"selector": {"match_labels": labels}, "update_strategy": at_once, "template": template}
 
     def _pod(self, account: ServiceAccount) -> PodSpecArgsDict:
         plan, cache = self._args.plan, self._args.cache
@@ -105,6 +111,7 @@ class NodeCaches(ComponentResource):
         secrets = staging_pod.secret_variables(
             f"{self._name}-secrets", asked, f"{self._prefix}-secrets", cache.namespace, self
         )
+        asked_of_node = {"cpu": str(cpu_left(plan.instance.vcpus) // 2), "memory": MEMORY}
         patience = staging_pod.variables({"STAGE_WAIT_SECONDS": str(WAIT_SECONDS)})
         idle: ContainerArgsDict = {
             "name": "stay",
@@ -121,7 +128,7 @@ class NodeCaches(ComponentResource):
             "tolerations": cast("Any", list(plan.placement.gpu_tolerations)),
             "termination_grace_period_seconds": 5,
             "security_context": {"seccomp_profile": {"type": "RuntimeDefault"}},
-            "init_containers": [staging_pod.container(plan, self._move, [*secrets, *patience], RESOURCES)],
+            "init_containers": [staging_pod.container(plan, self._move, [*secrets, *patience], asked_of_node)],
             "containers": [idle],
             "volumes": [cast("Any", {"name": "weights", **cache.weights}), *staging_pod.volumes(script)],
         }

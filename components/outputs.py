@@ -56,9 +56,14 @@ def connect_command(settings: Deployment, serving: Serving) -> str:
     """Makes the model's API answer on this machine, through the Kubernetes API."""
     platform, where = settings.platform, "--kubeconfig <(pulumi stack output kubeconfig)"
     if isinstance(platform, ExistingPlatform):
-        file = f"--kubeconfig {shlex.quote(platform.kubeconfig)} " if platform.kubeconfig else ""
+        file = f"--kubeconfig {_quoted(platform.kubeconfig)} " if platform.kubeconfig else ""
         where = f"{file}--context {shlex.quote(platform.context)}"
     return f"kubectl {where} --namespace {settings.namespace} port-forward service/{serving.service} {serving.port}"
+
+
+def _quoted(path: str) -> str:
+    """For a shell, which is to expand the home folder."""
+    return f"~/{shlex.quote(path[2:])}" if path.startswith("~/") else shlex.quote(path)
 
 
 def curl_command(model: str, port: int) -> str:

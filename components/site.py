@@ -6,6 +6,7 @@ says what later parts need of them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from pulumi_aws.provider import Provider as AwsProvider
 from pulumi_kubernetes.provider import Provider as KubernetesProvider
 
 from components.cluster import Cluster, ClusterArgs
+from components.kubeconfig import check_context
 from components.launch_template import STACK_TAG
 from components.network import Network, NetworkArgs
 from components.system_nodes import SystemNodes, SystemNodesArgs
@@ -83,6 +85,7 @@ def _eks(settings: Deployment, platform: EksPlatform) -> Site:
 
 
 def _existing(platform: ExistingPlatform) -> Site:
+    check_context(platform, os.environ)
     provider = KubernetesProvider(
         "cluster-kubernetes",
         kubeconfig=platform.kubeconfig,

@@ -6,6 +6,7 @@ nothing else, so that `pulumi destroy` empties it; with `weights.retain` it stay
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 from pulumi import ComponentResource, Output, ResourceOptions
@@ -37,7 +38,7 @@ class WeightBucket(ComponentResource):
         bucket = s3.Bucket(
             f"{name}-bucket",
             # A name of its own choosing could not be adopted again: Pulumi would want to replace it.
-            bucket=f"{args.deployment[:20].rstrip('-')}-weights-{args.account}-{args.region}",
+            bucket=f"{short(args.deployment)}-weights-{args.account}-{args.region}",
             force_destroy=not args.retain,
             tags={PART_TAG: PART},
             opts=ResourceOptions(
@@ -71,3 +72,10 @@ class WeightBucket(ComponentResource):
         )
         self.bucket = bucket.bucket
         self.register_outputs({"bucket": self.bucket})
+
+
+def short(deployment: str) -> str:
+    """At most 20 characters that tell deployments apart: a bucket's name has 63, account and region take 43 of them."""
+    if len(deployment) <= 20:
+        return deployment
+    return f"{deployment[:12].rstrip('-')}-{hashlib.sha256(deployment.encode()).hexdigest()[:7]}"

@@ -88,10 +88,10 @@ def timeline(
     data: dict[str, Any] = {"configured": plan.weights.start, "starts": [first_token_data(way) for way in found]}
     tables = render_starts(found)
     if explain:
-        data["explain"] = {way.start: list(explain_first_token(way)) for way in found}
+        data["explain"] = {way.name: list(explain_first_token(way)) for way in found}
         for way in found:
             lines = (Text(line) for line in explain_first_token(way))
-            tables = (*tables, Text(f"\n{way.start}:"), *lines)
+            tables = (*tables, Text(f"\n{way.name}:"), *lines)
     show(data, tables, as_json=as_json)
 
 

@@ -107,7 +107,9 @@ def thresholds_in_order(facts: Facts) -> Iterator[Problem]:
     if planned.warn_below < planned.fail_below:
         place = WARN if fabric.warn_below is not None else FAIL
         warn, fail = default_thresholds(fabric, facts.instance, facts.settings.gpu_nodes.count)
-        written = tuple(where for where, value in ((WARN, fabric.warn_below), (FAIL, fabric.fail_below)) if value)
+        written = tuple(
+            where for where, value in ((WARN, fabric.warn_below), (FAIL, fabric.fail_below)) if value is not None
+        )
         yield Problem(
             path=place,
             given=f"warnBelow {planned.warn_below:g}, failBelow {planned.fail_below:g}",

@@ -13,8 +13,8 @@ from planner.report_fit import fit_summary, heading, render_fit
 from planner.report_price import render_price, total
 from planner.report_timeline import render_first_token, until, waiting
 from planner.tables import plain_text
-from planner.timeline import starts, until_first_token
-from planner.weight_settings import ClaimWeights, FsxWeights
+from planner.timeline import Pace, fill_seconds, starts, until_first_token
+from planner.weight_settings import ClaimWeights, FsxWeights, S3Source
 
 __all__ = ["plain_text", "render", "summary"]
 
@@ -27,7 +27,7 @@ def render(plan: Plan) -> tuple[RenderableType, ...]:
     first_token = until_first_token(plan)
     if plan.serving is None or first_token is None:
         return (Text(f"{title}: paused, nothing is served"), Text(load), *bill)
-    loading = Text(f"{load}, read by all nodes in about {plan.weights.expected_load_seconds / 60:.0f} min")
+    loading = Text(f"{load}, read by all nodes in {minutes(plan.weights.expected_load_seconds)}")
     joined = Text(fabric_line(plan))
     others = "\n".join(f"- {described(plan.model, item)}" for item in plan.alternatives)
     besides = (Text(f"\nWould fit too, GPU nodes alone:\n{others}"),) if others else ()
@@ -59,8 +59,14 @@ def where(plan: Plan) -> str:
         return f"on FSx for Lustre at {fsx_bytes_per_second(kept) / 1e6:.0f} MB/s"
     if isinstance(kept, ClaimWeights):
         return f"in the claim {kept.claim}"
-    through = "from the stack's bucket" if plan.weights.through_bucket else "from the source"
-    return f"on the disks of each node, filled {through} in about {plan.weights.fill_seconds / 60:.0f} min"
+    origin = kept.source.url if isinstance(kept.source, S3Source) else "the Hub"
+    through = "the stack's bucket" if plan.weights.through_bucket else origin
+    return f"on the disks of each node, filled from {through} in {minutes(fill_seconds(plan, Pace()))}"
+
+
+def minutes(seconds: float) -> str:
+    """A length of time in words."""
+    return f"about {seconds / 60:.0f} min" if seconds >= 60 else "less than a minute"
 
 
 def summary(plan: Plan) -> dict[str, object]:
@@ -78,5 +84,5 @@ def summary(plan: Plan) -> dict[str, object]:
             "alternatives": [described(plan.model, item) for item in plan.alternatives],
         },
         "pricePerHour": {**price, "total": total(plan.price)},
-        **({"firstToken": {found.start: f"{until(found)}; {waiting(found)}" for found in ways}} if ways else {}),
+        **({"firstToken": {found.name: f"{until(found)}; {waiting(found)}" for found in ways}} if ways else {}),
     }

@@ -29,6 +29,8 @@ def render_price(price: Price) -> tuple[RenderableType, ...]:
 
 def total(price: Price) -> str:
     """The sum by hour and month; "at least" where a part's price is unknown, and which parts are."""
+    if not price.parts:
+        return "nothing that the stack makes"
     if len(price.unknown) == len(price.parts):
         return "unknown, as the price of every part"
     hour, month = f"{price.total_per_hour:.2f} USD per hour", f"{price.total_per_month:,.0f} USD per month of 730 h"

@@ -16,11 +16,13 @@ def render_first_token(found: FirstToken) -> tuple[RenderableType, ...]:
     made = table("until first token", "GPU nodes", "minutes", "USD", left=2)
     for phase in found.phases:
         paid = ("paid, waiting" if phase.waiting_seconds else "paid") if phase.gpus_paid else "not there yet"
-        made.add_row(phase.name, paid, f"{phase.seconds / 60:.0f}", f"{phase.usd:.2f}")
+        unknown = phase.gpus_paid and found.gpu_usd_per_hour is None
+        made.add_row(phase.name, paid, f"{phase.seconds / 60:.0f}", "unknown" if unknown else f"{phase.usd:.2f}")
     if found.download_gb:
         usd = "unknown" if found.download_usd is None else f"{found.download_usd:.2f}"
         made.add_row("weights through NAT, once", "", f"{found.download_gb:.0f} GB", usd)
-    return made, Text(f"start: {found.start}. First token {until(found)}; {waiting(found)}.")
+    chosen = f"start: {found.start}. " if found.start else ""
+    return made, Text(f"{chosen}First token {until(found)}; {waiting(found)}.")
 
 
 def render_starts(found: Sequence[FirstToken]) -> tuple[RenderableType, ...]:

@@ -53,16 +53,22 @@ class Phase:
 class FirstToken:
     """The way to the first token. `download_usd`: the weights through the NAT gateway, None if unknown.
 
-    `gpus`: how many there are; `gpu_usd_per_hour`: what their nodes cost, None if unknown.
+    `start`: None on a cluster whose GPU nodes are there already. `gpus`: how many there are; `gpu_usd_per_hour`: what
+    their nodes cost, None if unknown.
     """
 
-    start: Start
+    start: Start | None
     phases: tuple[Phase, ...]
     download_gb: float
     download_usd: float | None
     gpus: int
     gpu_usd_per_hour: float | None
     complete: bool
+
+    @property
+    def name(self) -> str:
+        """What tells the ways apart."""
+        return self.start or "onExistingNodes"
 
     @property
     def seconds(self) -> float:
@@ -99,7 +105,7 @@ def until_first_token(plan: Plan, pace: Pace | None = None, start: Start | None 
     gpu_rate = gpus.per_hour if gpus else None
     download_gb, download_usd = _download(plan)
     return FirstToken(
-        start=chosen,
+        start=chosen if isinstance(plan.settings.platform, EksPlatform) else None,
         phases=tuple(_phases(plan, pace or Pace(), chosen)),
         download_gb=download_gb,
         download_usd=download_usd,
@@ -135,7 +141,8 @@ def _phases(plan: Plan, pace: Pace, start: Start) -> Iterator[Phase]:
     staging, limit = _staging(plan, pace)
     boot = pace.boot_minutes * 60
     if not isinstance(plan.settings.platform, EksPlatform):
-        yield phase("staging", staging, limit, paid=True, waiting=staging)
+        if plan.weights.staged_by_job:
+            yield phase("staging", staging, limit, paid=True, waiting=staging)
     else:
         made = "assumed: network, control plane, system nodes, file system"
         yield phase("platform", pace.platform_minutes * 60, made, paid=False)
@@ -146,7 +153,7 @@ def _phases(plan: Plan, pace: Pace, start: Start) -> Iterator[Phase]:
             both = f"side by side: {limit}; {BOOT}"
             idle = max(0.0, staging - boot)
             yield phase("staging, boot", max(staging, boot), both, paid=True, waiting=idle)
-    if fill := _fill_seconds(plan, pace):
+    if fill := fill_seconds(plan, pace):
         gb = plan.weights.size_bytes / 1e9
         written = f"computed: {gb:.2f} GB x 1000 / {gb * 1000 / fill:g} MB/s; each node writes its own copy"
         yield phase("fill disks", fill, written, paid=True, waiting=fill)
@@ -174,19 +181,19 @@ def _staging(plan: Plan, pace: Pace) -> tuple[float, str]:
     if isinstance(settings.platform, EksPlatform):
         node = SYSTEM_TYPES[settings.platform.system_nodes.instance_type]
         rates["the system node's network"] = node.network_gbps * 1000 / 8
+    else:
+        rates["the network, taken to be as fast as the GPU nodes',"] = cache.node_bytes_per_second(plan.instance) / 1e6
     if isinstance(settings.weights, FsxWeights):
         rates["the file system"] = cache.fsx_bytes_per_second(settings.weights) / 1e6
     if plan.weights.through_bucket:
         rates["the scratch disk, written and read,"] = cache.SCRATCH_MIB_PER_SECOND * 2**20 / 2e6
     gb = plan.weights.size_bytes / 1e9
-    if not rates:
-        return 0.0, "unknown: the rate of a source that is not the hub, on a cluster that is not the stack's"
     slowest = min(rates, key=lambda name: rates[name])
     rate = rates[slowest]
     return gb * 1000 / rate, f"computed: {gb:.2f} GB x 1000 / {rate:g} MB/s, limited by {slowest}"
 
 
-def _fill_seconds(plan: Plan, pace: Pace) -> float:
+def fill_seconds(plan: Plan, pace: Pace) -> float:
     """How long the nodes take to fill their disks: from a bucket at their network's speed, or from the hub."""
     from_hub = isinstance(plan.settings.weights.source, HubSource) and not plan.weights.through_bucket
     hub = plan.weights.size_bytes / (pace.hub_mb_per_second * 1e6) if from_hub and plan.weights.fill_seconds else 0.0

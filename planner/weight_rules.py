@@ -16,6 +16,9 @@ RETAIN = path("weights.retain")
 SPARE = 1.1
 """A tenth more than the checkpoint: file system overhead, and what readers keep beside it."""
 
+EKS_DISKS = "/mnt/k8s-disks/0"
+"""Where an AL2023 node mounts the array of its disks (eks nodeadm, localStorage RAID0)."""
+
 NODE_USES_GB = 200
 """Images, logs and `emptyDir` lie on the same array as the weights (eks nodeadm, RAID0); vLLM's image is 20 GB."""
 
@@ -83,6 +86,17 @@ def cache_stands_on_platform(facts: Facts) -> Iterator[Problem]:
                 yield Problem(path=place, given=given, allowed=allowed, mends=(Mend(place, None),))
 
 
+def disks_are_where_eks_mounts_them(facts: Facts) -> Iterator[Problem]:
+    """Elsewhere a folder lies on the root disk of 200 GiB, and the node evicts pods for want of space."""
+    kept = facts.settings.weights
+    if not isinstance(kept, NvmeWeights) or not isinstance(facts.settings.platform, EksPlatform):
+        return
+    if kept.host_path != EKS_DISKS and not kept.host_path.startswith(f"{EKS_DISKS}/"):
+        place = path("weights.hostPath")
+        allowed = f"{EKS_DISKS} or a folder below it: there the stack's own nodes join their disks"
+        yield Problem(path=place, given=kept.host_path, allowed=allowed, mends=(Mend(place, None),))
+
+
 def _anew(facts: Facts, kind: str) -> tuple[Mend, ...]:
     """The section with another kind and the same revision: keys of the old kind are unknown to the new one."""
     revision = Mend(path("weights.revision"), facts.settings.weights.revision)
@@ -120,6 +134,7 @@ def _fsx_at_least(gib: float) -> int:
 WEIGHT_RULES: tuple[Rule, ...] = (
     rule(cache_holds_weights, "model", "weights", "gpuNodes.instanceType"),
     rule(load_within_startup, "model", "gpuNodes", "weights.capacityGib", "weights.throughputPerTib"),
+    rule(disks_are_where_eks_mounts_them, "weights.hostPath", "weights.kind", "platform.kind"),
     rule(cache_stands_on_platform, "weights.kind", "platform.kind"),
     rule(retained_cache_can_stay, "weights", "platform.network"),
 )

@@ -69,9 +69,10 @@ class Registration:
 
 @dataclass(slots=True)
 class Graph:
-    """Everything a program run registered, in order, and its exports."""
+    """Everything a program run registered, in order, the id of what it only read, by name, and its exports."""
 
     resources: list[Registration] = field(default_factory=list)
+    reads: dict[str, str] = field(default_factory=dict)
     outputs: dict[str, Any] = field(default_factory=dict)
 
     def all(self, kind: str) -> list[Registration]:
@@ -113,6 +114,10 @@ class Recorder(pulumi_mocks.MockMonitor):
         if request.type != "pulumi:pulumi:Stack":
             self._graph.resources.append(_registration(response.urn, request))
         return response
+
+    def ReadResource(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
+        self._graph.reads[request.name] = request.id
+        return super().ReadResource(request)  # type: ignore[no-untyped-call]
 
 
 class Answers(pulumi_mocks.Mocks):

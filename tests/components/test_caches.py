@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from components import gang, node_caches, weight_bucket
+from planner import plan as plan_of
+from planner.checks import LONGEST_NAME
+from planner.hardware import GPU_TYPES, GPUS, InstanceType
+from planner.plan import Plan
 from tests.components import graph as recorded
 from tests.components.graph import Graph, record
 from tests.components.manifests import template
@@ -18,6 +25,14 @@ NETWORK = {
     "controlPlaneSubnetIds": ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"],
     "gpuSubnetId": "subnet-0123456789abcdef2",
 }
+
+SMALLEST = InstanceType(
+    name="smallest described", gpu=GPUS["l4-24gb"], gpus=1, vcpus=8, memory_mib=32 * 1024, network_gbps=10
+)
+
+
+def planned() -> Plan:
+    return plan_of(recorded.stack_file(), api_key_given=True)
 
 
 def on_disks(**more: Any) -> Graph:
@@ -52,6 +67,30 @@ def test_the_hub_is_asked_once_and_nodes_read_from_the_bucket(disks: Graph) -> N
     assert node["STAGE_SOURCE"] == job["STAGE_TARGET"]
     assert "STAGE_TARGET" not in node
     assert node["AWS_REGION"] == job["AWS_REGION"] == "us-east-1"
+
+
+@pytest.mark.parametrize("nodes", [*GPU_TYPES.values(), SMALLEST], ids=lambda item: item.name)
+def test_the_pod_that_fills_the_disks_has_room_beside_the_gang(nodes: InstanceType) -> None:
+    """An AL2023 node lets pods have all but a thirtieth and 2 GiB of its memory, and EFA's huge pages."""
+    plan = replace(planned(), instance=nodes)
+    asked, beside = gang.resources(plan)["requests"], gang.cpu_left(nodes.vcpus) // 2
+    assert int(asked["cpu"]) >= 4
+    assert beside >= 2
+    assert int(asked["cpu"]) + beside + 2 <= nodes.vcpus
+    room = nodes.memory_gib * 29 / 30 - 2 - (10 if nodes.efa else 0)
+    assert int(asked["memory"].removesuffix("Gi")) + int(node_caches.MEMORY.removesuffix("Gi")) <= room
+
+
+def test_stacks_whose_names_begin_alike_have_buckets_of_their_own() -> None:
+    names = ["kimi-k25-production-blue", "kimi-k25-production-green", "kimi-k25", "k" * LONGEST_NAME]
+    made = {f"{weight_bucket.short(name)}-weights-{'0' * 12}-ap-southeast-1" for name in names}
+    assert len(made) == len(names)
+    assert all(re.fullmatch(r"[a-z0-9-]{3,63}", name) for name in made)
+
+
+def test_all_nodes_take_another_revision_at_once(disks: Graph) -> None:
+    spec = disks.one("node-caches-fill").inputs["spec"]
+    assert spec["updateStrategy"]["rollingUpdate"] == {"maxUnavailable": "100%"}
 
 
 def test_no_file_system_is_made_beside_the_bucket(disks: Graph) -> None:

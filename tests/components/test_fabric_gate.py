@@ -85,6 +85,11 @@ def test_another_image_is_no_new_test_and_other_nodes_are(graph: Graph) -> None:
     assert named == "arn:aws:test:::gpu-nodes-group@1@1.35.6-20260818"
 
 
+def test_the_verdict_is_read_by_an_id_that_no_preview_knows_before_it_is_there(graph: Graph) -> None:
+    """A name is known to every preview: reading by it fails where the ConfigMap is yet to be made."""
+    assert graph.reads == {"fabric-gate-read": "fabric-gate-verdict-id"}
+
+
 def test_a_failed_test_shows_its_reason_and_runs_again_on_the_next_up(graph: Graph) -> None:
     for name in ("fabric-gate-test", "fabric-gate-check"):
         job = graph.one(name, "Job").inputs

@@ -95,6 +95,11 @@ def test_alternatives_on_an_existing_cluster_are_its_own_nodes(infiniband: dict[
             "warnBelow at least failBelow",
             "rm --path 'deployment.fabric.warnBelow'",
         ),
+        (
+            {"fabric": {"kind": "infiniband", "warnBelow": 0}},
+            "warnBelow at least failBelow",
+            "rm --path 'deployment.fabric.warnBelow'",
+        ),
         ({"fabric": {"kind": "infiniband", "gate": "maybe"}}, "'skip', 'warn' or 'require'", "deployment.fabric.gate"),
         ({"fabric": {"kind": "ethernet"}}, "efa or infiniband or none", "deployment.fabric.kind' efa"),
         (

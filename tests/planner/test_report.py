@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from planner import plan, report
+from tests.planner.test_weight_rules import on_existing_cluster
 
 
 def text(raw: dict[str, Any]) -> str:
@@ -39,6 +40,12 @@ def test_a_complete_bill_is_no_lower_bound(raw: dict[str, Any]) -> None:
 def test_a_paused_stack_says_so(raw: dict[str, Any]) -> None:
     raw["gpuNodes"]["count"] = 0
     assert "paused" in text(raw)
+
+
+def test_a_paused_stack_on_an_existing_cluster_costs_nothing_of_its_own(raw: dict[str, Any]) -> None:
+    stack = on_existing_cluster(raw, {"kind": "nvme"})
+    stack["gpuNodes"] = {**stack["gpuNodes"], "count": 0}
+    assert "Total: nothing that the stack makes" in text(stack)
 
 
 def test_the_summary_is_plain_data(raw: dict[str, Any]) -> None:

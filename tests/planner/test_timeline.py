@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from planner import plan
+from planner import plan, report
+from planner.report_timeline import render_first_token
+from planner.tables import plain_text
 from planner.timeline import FirstToken, Pace, Phase, starts, until_first_token
 from planner.weight_settings import Start
+from tests.planner.test_weight_rules import on_existing_cluster
 
 AROUND = 2.0521
 GPUS = 110.08
@@ -123,3 +126,30 @@ def test_an_unknown_gpu_price_makes_it_a_lower_bound(raw: dict[str, Any]) -> Non
 def test_a_paused_stack_has_no_first_token(raw: dict[str, Any]) -> None:
     raw["gpuNodes"]["count"] = 0
     assert until_first_token(plan(raw, api_key_given=True)) is None
+
+
+def test_on_nodes_that_are_there_nothing_is_started_and_an_unknown_price_is_no_zero(raw: dict[str, Any]) -> None:
+    disks = text_of(on_existing_cluster(raw, {"kind": "nvme"}))
+    assert "start:" not in disks
+    assert "0.00" not in disks
+    assert "staging" not in disks
+
+
+def test_the_plan_and_the_way_to_the_first_token_agree_on_how_long_disks_take(raw: dict[str, Any]) -> None:
+    stack = plan(on_existing_cluster(raw, {"kind": "nvme"}), api_key_given=True)
+    (found,) = starts(stack)
+    (filling,) = (phase for phase in found.phases if phase.name == "fill disks")
+    assert f"filled from the Hub in about {filling.seconds / 60:.0f} min" in report.where(stack)
+
+
+def test_staging_from_a_bucket_into_a_claim_takes_time(raw: dict[str, Any]) -> None:
+    claim = {"kind": "existing_claim", "namespace": "models", "claim": "weights"}
+    source = {"source": {"kind": "s3", "bucket": "models", "endpoint": "https://s3.example"}}
+    found = way(on_existing_cluster(raw, claim | source))
+    (staging,) = (phase for phase in found.phases if phase.name == "staging")
+    assert staging.seconds == pytest.approx(595e9 / 12.5e9, rel=0.01)
+
+
+def text_of(raw: dict[str, Any]) -> str:
+    found = way(raw)
+    return plain_text(render_first_token(found))

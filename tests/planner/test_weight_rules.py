@@ -47,6 +47,13 @@ def test_disks_of_the_nodes_are_filled_through_a_bucket_that_a_job_fills(raw: di
     assert (found.staged_by_job, found.through_bucket) == (True, True)
 
 
+def test_on_eks_weights_lie_on_the_array_of_the_nodes_disks(raw: dict[str, Any]) -> None:
+    raw["weights"] = {"kind": "nvme", "revision": REVISION, "hostPath": "/mnt/k8s-disks/0/models"}
+    assert plan(raw, api_key_given=True)
+    raw["weights"]["hostPath"] = "/mnt/nvme"
+    assert "pulumi config rm --path 'deployment.weights.hostPath'" in refused(raw)
+
+
 def test_a_bucket_of_the_users_own_needs_no_job(raw: dict[str, Any]) -> None:
     raw["weights"] = {"kind": "nvme", "revision": REVISION, "source": {"kind": "s3", "bucket": "models"}}
     found = plan(raw, api_key_given=True).weights
