@@ -94,8 +94,8 @@ def test_another_instance_type_replaces_the_node_group_delete_first(stack: Simul
     assert Step(operation="update", type=TEMPLATE, name="gpu-nodes-template") in steps
     group = [step.operation for step in steps if step.name == "gpu-nodes-group"]
     assert group.index("delete-replaced") < group.index("create-replacement")
-    gate = {"fabric-gate-check", "fabric-gate-test"}
-    assert {step.name for step in steps} == {"gpu-nodes-template", "gpu-nodes-group", *gate, "serving-gang"}
+    placed = {"device-plugins-nvidia-device-plugin", "fabric-gate-check", "fabric-gate-test"}
+    assert {step.name for step in steps} == {"gpu-nodes-template", "gpu-nodes-group", *placed, "serving-gang"}
     limits = gang_pods(stack)[0]["spec"]["containers"][0]["resources"]["limits"]
     assert limits["vpc.amazonaws.com/efa"] == "16"
 
