@@ -1,14 +1,15 @@
 # The stand-in and the checks. Every target sets up what it misses, and does the second time only what changed.
-# The real thing needs none of this: `pulumi preview`, `pulumi up`, `pulumi destroy`.
+# The real thing needs none of this but `make leftovers`: `pulumi preview`, `pulumi up`, `pulumi destroy`.
 
 PYTHON ?= python3
 VENV := .venv
 STAMP := $(VENV)/.requirements
 RUN := $(VENV)/bin/python -m simulation
 FAST := -m "not slow"
+STACK := dev
 
 .DEFAULT_GOAL := help
-.PHONY: help preview up destroy state shell test test-slow test-all bench smoke lint format types clean
+.PHONY: help preview up destroy state shell leftovers test test-slow test-all bench smoke lint format types clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +36,9 @@ state: $(STAMP) ## print the exported state of the simulated stack
 
 shell: $(STAMP) ## a shell in which plain pulumi, kubectl and aws see the simulation only
 	@$(RUN) shell --cluster
+
+leftovers: $(STAMP) ## what of a real stack still exists in AWS and bills: make leftovers STACK=dev
+	@$(VENV)/bin/python -m operations.leftovers Pulumi.$(STACK).yaml
 
 test: lint types ## lint, types and every test that takes seconds
 	@$(RUN) tools

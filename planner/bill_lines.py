@@ -69,13 +69,13 @@ def other_lines(settings: Deployment, day: datetime.date) -> Iterator[Line]:
         unit="node-hour",
         price_name=f"on_demand/{system.instance_type}",
     )
-    support = _support(platform.kubernetes_version, day)
+    term = support(platform.kubernetes_version, day)
     yield Line(
         name="controlPlane",
-        title=f"EKS {platform.kubernetes_version}, {support} support",
+        title=f"EKS {platform.kubernetes_version}, {term} support",
         quantity=1,
         unit="hour",
-        price_name=f"eks/{support}_support",
+        price_name=f"eks/{term}_support",
     )
     yield from _cache_lines(settings, system.count)
     yield Line(name="natGateway", title="NAT gateway", quantity=gateways, unit="hour", price_name="nat_gateway/hour")
@@ -134,7 +134,7 @@ def _cache_lines(settings: Deployment, system_nodes: int) -> Iterator[Line]:
         )
 
 
-def _support(kubernetes_version: str, day: datetime.date) -> Literal["standard", "extended"]:
-    """Versions that are not in the table are newer than it."""
+def support(kubernetes_version: str, day: datetime.date) -> Literal["standard", "extended"]:
+    """By which support EKS bills a version; those that are not in the table are newer than it."""
     ends = STANDARD_SUPPORT_ENDS.get((version(kubernetes_version)[0], version(kubernetes_version)[1]))
     return "extended" if ends is not None and day > ends else "standard"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, NoReturn
 
@@ -124,7 +124,7 @@ def model_of(flag: str, name: str) -> Model:
 
 
 class Commands(TyperGroup):
-    """Ends a refused command with status 2: told on stderr, or with `--json` as one object on stdout."""
+    """The commands of `python -m planner`; a refused one ends as `ended` says."""
 
     def main(
         self,
@@ -137,19 +137,30 @@ class Commands(TyperGroup):
     ) -> Any:  # noqa: ANN401
         """Run one command."""
         typed = sys.argv[1:] if args is None else list(args)
-        as_json = "--json" in typed
-        alone = standalone_mode and not as_json
-        try:
-            status = super().main(typed, prog_name, complete_var, alone, windows_expand_args, **extra)
-        except RefusedError as error:
-            refused = error
-        except UsageError as error:
-            if not as_json:
-                raise
-            command = " ".join(("python -m planner", *(word for word in typed[:1] if not word.startswith("-"))))
-            allowed = error.format_message()
-            refused = RefusedError((Refusal(where=command, allowed=allowed, type_=(f"{command} --help",)),))
-        else:
-            sys.exit(status or 0)
-        typer.echo(json.dumps(refused.data(), indent=2) if as_json else str(refused), err=not as_json)
-        sys.exit(REFUSED)
+        main = super().main
+        words = (word for word in typed[:1] if not word.startswith("-"))
+        ended(
+            lambda alone: main(typed, prog_name, complete_var, standalone_mode and alone, windows_expand_args, **extra),
+            typed,
+            " ".join(("python -m planner", *words)),
+        )
+
+
+def ended(run: Callable[[bool], int | None], typed: Sequence[str], command: str) -> NoReturn:
+    """Exit as `run` says; a refused command with status 2, told on stderr, or with `--json` as an object on stdout.
+
+    `run` is told whether it may tell of its own usage errors; `command`: how it is typed.
+    """
+    as_json = "--json" in typed
+    try:
+        status = run(not as_json)
+    except RefusedError as error:
+        refused = error
+    except UsageError as error:
+        if not as_json:
+            raise
+        refused = RefusedError((Refusal(where=command, allowed=error.format_message(), type_=(f"{command} --help",)),))
+    else:
+        sys.exit(status)
+    typer.echo(json.dumps(refused.data(), indent=2) if as_json else str(refused), err=not as_json)
+    sys.exit(REFUSED)
