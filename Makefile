@@ -42,7 +42,7 @@ test: lint types ## lint, types and every test that takes seconds
 
 test-slow: $(STAMP) ## the tests that need the real control plane or minutes
 	@$(RUN) tools --cluster
-	@$(VENV)/bin/python -m tests.payloads.tools
+	@$(VENV)/bin/python -m tests.tools
 	$(VENV)/bin/python -m pytest -m slow
 
 test-all: test test-slow ## both
