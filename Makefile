@@ -8,7 +8,7 @@ RUN := $(VENV)/bin/python -m simulation
 FAST := -m "not slow"
 
 .DEFAULT_GOAL := help
-.PHONY: help preview up destroy state shell test test-slow test-all bench lint format types clean
+.PHONY: help preview up destroy state shell test test-slow test-all bench flags lint format types clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,10 @@ test-all: test test-slow ## both
 
 bench: $(STAMP) ## the project's measurements: the planner's memory model against published and own runs
 	$(VENV)/bin/python -m bench.memory_accuracy
+
+flags: $(STAMP) ## write planner/vllm_flags.json from vLLM's own parser
+	@$(VENV)/bin/python -m tests.tools
+	@$(VENV)/bin/python -m tests.vllm.flags
 
 lint: $(STAMP) ## ruff: rules and format
 	$(VENV)/bin/ruff check

@@ -9,11 +9,7 @@ writes. vLLM is 0.27.1 for all, also for the models that need a newer one.
 from __future__ import annotations
 
 import copy
-import json
-import os
 import shlex
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -28,13 +24,12 @@ from planner.models import Model
 from planner.plan import plan
 from planner.platform_settings import NodeShape
 from planner.rules import described
-from tests import tools
-from tests.components.graph import ROOT, stack_file
+from tests.components.graph import stack_file
 from tests.vllm.pods import command_line, containers, operator_variables
+from tests.vllm.process import answer
 
 pytestmark = pytest.mark.slow
 
-ANSWER_SECONDS = 900
 NEWEST = {"vllmVersion": "0.33.0", "image": "example.org/vllm-efa:0.33.0"}
 """No model of the catalogue needs a newer one."""
 
@@ -74,7 +69,8 @@ def complaints() -> Complaints:
     asked += [(wrong, replace(kimi, command=[*kimi.command, *wrong.split()])) for wrong in WRONG]
     asked += [(UNKNOWN_VARIABLE, replace(kimi, variables=[*kimi.variables, UNKNOWN_VARIABLE]))]
     found: Complaints = {}
-    for (name, command), complaint in zip(asked, ask_vllm([command for _, command in asked]), strict=True):
+    answers = answer("tests.vllm.in_vllm", [asdict(command) for _, command in asked])
+    for (name, command), complaint in zip(asked, answers, strict=True):
         found.setdefault(name, []).append((command, complaint))
     return found
 
@@ -96,26 +92,6 @@ def test_vllm_refuses_what_is_wrong(wrong: str, complaints: Complaints) -> None:
 def test_a_variable_that_vllm_does_not_know_is_named(complaints: Complaints) -> None:
     ((_, complaint),) = complaints[UNKNOWN_VARIABLE]
     assert complaint == f"unknown environment variables: {UNKNOWN_VARIABLE}"
-
-
-def ask_vllm(commands: list[Command]) -> list[str | None]:
-    """What vLLM says against each of the commands, None where it says nothing."""
-    if not tools.vllm_is_ready():
-        pytest.fail("no vLLM: run `python -m tests.tools`")
-    with tempfile.NamedTemporaryFile() as file:
-        done = subprocess.run(
-            [str(tools.vllm_python()), "-m", "tests.vllm.in_vllm", file.name],
-            cwd=ROOT,
-            input=json.dumps([asdict(command) for command in commands]),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=ANSWER_SECONDS,
-            env={"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1"},
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        answers: list[str | None] = json.load(file)
-    return answers
 
 
 def of(raw: dict[str, Any]) -> list[Command]:
