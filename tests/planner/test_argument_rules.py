@@ -14,7 +14,7 @@ from tests.planner.test_refusals import change, mended, refused
 Raw = dict[str, Any]
 OTHER = {"vllmVersion": "0.33.0", "image": "example.org/vllm-efa:0.33.0"}
 # The words, the entry that is refused, what has to be said, and what has to be typed first.
-REFUSED = [
+CONTRADICTIONS = [
     (["--nnodes", "3"], 0, "gpuNodes.count is the setting", "rm @[1]"),
     (["-n3"], 0, "gpuNodes.count is the setting", "rm @[0]"),
     (["--node-rank=1"], 0, "told its own by the operator", "rm @[0]"),
@@ -35,6 +35,9 @@ REFUSED = [
     (["--kv-cache-memory-bytes", "9"], 0, "what serving.gpuMemoryUtilization leaves it", "rm @[1]"),
     (["--config", "/more.yaml"], 0, "arguments in a file cannot be checked", "rm @[1]"),
     (["--seed", "1", "--shutdown-timeout", "9"], 2, "time that Kubernetes gives", "rm @[3]"),
+]
+# vLLM refuses these as well: `tests/vllm/test_arguments.py` asks it.
+UNKNOWN = [
     (["--enforce-eagar"], 0, "did you mean --enforce-eager?", "set @[0] -- --enforce-eager"),
     (["--dtyp3=auto"], 0, "did you mean --dtype?", "set @[0] -- --dtype=auto"),
     (["--max-model-length", "8192"], 0, "did you mean --max-model-len?", "rm @[1]"),
@@ -46,11 +49,14 @@ REFUSED = [
     (["--seed", "1", "2"], 0, "1 value for --seed", "rm @[2]"),
     (["--dtype", "int4"], 0, "auto, bfloat16, float, float16, float32, half", "rm @[1]"),
 ]
-TAKEN = [
+REFUSED = CONTRADICTIONS + UNKNOWN
+# And it takes these.
+TAKEN: list[list[Any]] = [
     ["--enforce-eager", "--seed", 1],
     ["--no-enable-prefix-caching", "--enable_log_requests", "-O3"],
-    ["--speculative-config", '{"method": "ngram"}', "--speculative-config.num_speculative_tokens", "3"],
-    ["--watermark", "-1", "--limit-mm-per-prompt.image=4", "--decode-context-parallel-size", "8"],
+    ["--speculative-config", '{"method": "ngram", "num_speculative_tokens": 3}'],
+    ["--reasoning-config.reasoning_parser", "kimi_k2", "--max-logprobs", "-1", "--limit-mm-per-prompt.image=4"],
+    ["--decode-context-parallel-size", "8"],
 ]
 
 
@@ -105,7 +111,9 @@ def test_the_flags_of_a_model_of_one_s_own_are_held_against_the_same_list(raw: R
         "max_position_embeddings": 131072,
         "torch_dtype": "bfloat16",
     }
-    raw = change(raw, "model", {"repository": "some/model", "config": config, "flags": ["--trust-remote-kode", "-tp=2"]})
+    raw = change(
+        raw, "model", {"repository": "some/model", "config": config, "flags": ["--trust-remote-kode", "-tp=2"]}
+    )
     assert {dotted(problem.path) for problem in refused(raw).problems} == {"model.flags[0]", "model.flags[1]"}
 
 

@@ -25,6 +25,7 @@ from planner.plan import plan
 from planner.platform_settings import NodeShape
 from planner.rules import described
 from tests.components.graph import stack_file
+from tests.planner.test_argument_rules import TAKEN, UNKNOWN
 from tests.vllm.pods import command_line, containers, operator_variables
 from tests.vllm.process import answer
 
@@ -59,6 +60,9 @@ WRONG = {
     "--max-model-len 1000000": "is greater than the derived max_model_len",
 }
 UNKNOWN_VARIABLE = "VLLM_HOST_ADDRESS"
+MORE = "serving.extraArgs"
+MORE_TAKEN = [[str(word) for word in words] for words in TAKEN]
+MORE_REFUSED = [words for words, *_ in UNKNOWN]
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +71,7 @@ def complaints() -> Complaints:
     asked = [(model.name, command) for model in CATALOGUE.values() for raw in stacks(model) for command in of(raw)]
     kimi = of(stack_file("dev"))[0]
     asked += [(wrong, replace(kimi, command=[*kimi.command, *wrong.split()])) for wrong in WRONG]
+    asked += [(MORE, replace(kimi, command=[*kimi.command, *words])) for words in (*MORE_TAKEN, *MORE_REFUSED)]
     asked += [(UNKNOWN_VARIABLE, replace(kimi, variables=[*kimi.variables, UNKNOWN_VARIABLE]))]
     found: Complaints = {}
     answers = answer("tests.vllm.in_vllm", [asdict(command) for _, command in asked])
@@ -87,6 +92,13 @@ def test_vllm_refuses_what_is_wrong(wrong: str, complaints: Complaints) -> None:
     ((_, complaint),) = complaints[wrong]
     assert complaint is not None
     assert WRONG[wrong] in complaint
+
+
+def test_vllm_and_the_planner_agree_on_more_arguments(complaints: Complaints) -> None:
+    said = [complaint for _, complaint in complaints[MORE]]
+    assert [complaint for complaint in said[: len(MORE_TAKEN)] if complaint] == []
+    missed = [words for words, complaint in zip(MORE_REFUSED, said[len(MORE_TAKEN) :], strict=True) if not complaint]
+    assert missed == []
 
 
 def test_a_variable_that_vllm_does_not_know_is_named(complaints: Complaints) -> None:
