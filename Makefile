@@ -9,7 +9,7 @@ FAST := -m "not slow"
 STACK := dev
 
 .DEFAULT_GOAL := help
-.PHONY: help preview up destroy state shell leftovers test test-slow test-all bench smoke lint format types clean
+.PHONY: help preview up destroy state shell leftovers test test-slow test-all bench smoke flags lint format types clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,7 +46,7 @@ test: lint types ## lint, types and every test that takes seconds
 
 test-slow: $(STAMP) ## the tests that need the real control plane or minutes
 	@$(RUN) tools --cluster
-	@$(VENV)/bin/python -m tests.payloads.tools
+	@$(VENV)/bin/python -m tests.tools
 	$(VENV)/bin/python -m pytest -m slow
 
 test-all: test test-slow ## both
@@ -56,6 +56,10 @@ bench: $(STAMP) ## the project's measurements: the planner's memory model agains
 
 smoke: $(STAMP) ## ask a served model (VLLM_API_KEY holds the key) while `pulumi stack output connect` runs
 	@$(VENV)/bin/python -m operations.smoke
+
+flags: $(STAMP) ## write planner/vllm_flags.json from vLLM's own parser
+	@$(VENV)/bin/python -m tests.tools
+	@$(VENV)/bin/python -m tests.vllm.flags
 
 lint: $(STAMP) ## ruff: rules and format
 	$(VENV)/bin/ruff check

@@ -60,6 +60,11 @@ def as_text(value: object) -> object:
     return str(value).lower() if isinstance(value, bool) else value
 
 
+def as_word(value: object) -> object:
+    """A number or truth value as the text that it was written as; anything else as it is."""
+    return str(as_text(value)) if isinstance(value, bool | int | float) else value
+
+
 def deployment_name(value: str) -> str:
     """A DNS label that leaves room for what Kubernetes and the LeaderWorkerSet append."""
     if re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", value) and len(value) <= LONGEST_NAME:

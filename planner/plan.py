@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from planner import cache, prices, schema, vllm, weights
 from planner.alternatives import Alternative
+from planner.argument_rules import ARGUMENT_RULES
 from planner.checks import version
 from planner.fabric import FabricPlan, fabric_plan
 from planner.hardware import InstanceType
@@ -26,7 +27,7 @@ from planner.vllm import Command
 from planner.weight_rules import WEIGHT_RULES, load_seconds
 from planner.weight_settings import Start
 
-VALUE_RULES: tuple[Rule, ...] = (*RULES, *PLATFORM_RULES, *WEIGHT_RULES, *SPLIT_RULES, *PRICE_RULES)
+VALUE_RULES: tuple[Rule, ...] = (*RULES, *PLATFORM_RULES, *WEIGHT_RULES, *SPLIT_RULES, *ARGUMENT_RULES, *PRICE_RULES)
 """All rules but those that ask whether the model fits and what it costs."""
 
 _RESTART_ANNOTATION = "leaderworkerset.sigs.k8s.io/experimental-recreate-group-after-start"

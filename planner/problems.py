@@ -63,7 +63,9 @@ def config_command(mend: Mend) -> str:
     where = f"--path '{PREFIX}.{dotted(mend.path)}'"
     if mend.value is None:
         return f"pulumi config rm {where}"
-    return f"pulumi config set {where} {_shell(mend.value)}"
+    value = _shell(mend.value)
+    # A value that begins with a dash would be taken for a flag of Pulumi's.
+    return f"pulumi config set {where} {'-- ' if value.startswith('-') else ''}{value}"
 
 
 def render(problems: Iterable[Problem], command: Callable[[Mend], str] = config_command) -> str:

@@ -13,14 +13,15 @@ from pydantic import AfterValidator, Field
 
 from planner import checks, defaults
 from planner.platform_settings import AnyFabric, EfaFabric, GpuNodes, InfinibandFabric, OnDemandPurchase, Platform
-from planner.sections import PinnedImage, Section, Usd
+from planner.sections import PinnedImage, Section, Usd, Word
 from planner.weight_settings import ClaimWeights, Staging, Weights
 
 
 class Serving(Section):
     """vLLM. Parallelism left out is chosen by the planner; `max_model_len` counts prompt and answer.
 
-    `image` left out is AWS's, which has EFA's user space, and on InfiniBand the stock one.
+    `image` left out is AWS's, which has EFA's user space, and on InfiniBand the stock one. `extra_args` are words that
+    every pod's command line gets besides; `argument_rules.py` says which it must not hold.
     """
 
     image: PinnedImage | None = None
@@ -33,6 +34,7 @@ class Serving(Section):
     gpu_memory_utilization: Annotated[float, Field(ge=0.5, le=0.98)] = 0.90
     kv_cache_dtype: Literal["auto", "fp8"] = "auto"
     expert_parallel: bool = False
+    extra_args: tuple[Word, ...] = ()
     allow_anonymous: bool = False
 
 

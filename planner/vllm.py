@@ -91,6 +91,7 @@ def _arguments(settings: Deployment, model: Model, shape: Parallelism) -> tuple[
         # more.
         "--safetensors-load-strategy", "prefetch",
         "--shutdown-timeout", str(SHUTDOWN_TIMEOUT_SECONDS),
+        *serving.extra_args,
     )  # fmt: skip
 
 

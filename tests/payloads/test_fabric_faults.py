@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from payloads.fabric_settings import ExitCode
-from tests.payloads import nccl_logs, tools
+from tests import tools
+from tests.payloads import nccl_logs
 from tests.payloads.fabric_pods import FabricPods
 from tests.payloads.fabric_stand_ins import add_device
 from tests.payloads.kubernetes_server import kubernetes_server
@@ -52,9 +53,9 @@ sys.exit(fabric_test.main())
 @pytest.fixture
 def pods(tmp_path: Path) -> Iterator[FabricPods]:
     """Two nodes of two ranks on loopback."""
-    if not tools.torch_is_ready():
-        pytest.fail("no torch: run `python -m tests.payloads.tools`")
-    pods = FabricPods(root=tmp_path, python=str(tools.torch_python()))
+    if not tools.vllm_is_ready():
+        pytest.fail("no torch: run `python -m tests.tools`")
+    pods = FabricPods(root=tmp_path, python=str(tools.vllm_python()))
     yield pods
     pods.end()
 

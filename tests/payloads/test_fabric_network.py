@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from payloads.fabric_settings import ExitCode
-from tests.payloads import tools
+from tests import tools
 from tests.payloads.fabric_pods import FabricPods
 from tests.payloads.network import NAMES, Cable, cable
 
@@ -29,7 +29,7 @@ def link() -> Iterator[Cable]:
     if os.geteuid() != 0:
         pytest.skip("network namespaces need root")
     if missing := tools.missing_programs():
-        pytest.fail(f"{', '.join(missing)} missing: run `python -m tests.payloads.tools`")
+        pytest.fail(f"{', '.join(missing)} missing: run `python -m tests.tools`")
     with cable() as made:
         yield made
 
@@ -37,12 +37,12 @@ def link() -> Iterator[Cable]:
 @pytest.fixture
 def pods(tmp_path: Path, link: Cable) -> Iterator[FabricPods]:
     """A node on each end of the cable, at 400 Mbit/s."""
-    if not tools.torch_is_ready():
-        pytest.fail("no torch: run `python -m tests.payloads.tools`")
+    if not tools.vllm_is_ready():
+        pytest.fail("no torch: run `python -m tests.tools`")
     link.set_speed(400)
     pods = FabricPods(
         root=tmp_path,
-        python=str(tools.torch_python()),
+        python=str(tools.vllm_python()),
         prefixes=(link.command(0), link.command(1)),
         environment={"FABRIC_LEADER": NAMES[0], "GLOO_SOCKET_IFNAME": "cable"},
     )

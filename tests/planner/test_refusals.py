@@ -45,7 +45,7 @@ def mended(raw: Raw, problems: tuple[Problem, ...]) -> Raw:
                 target = target[step]
             last = mend.path[-1]
             if mend.value is None:
-                target.pop(last, None)
+                target.pop(*((last,) if isinstance(target, list) else (last, None)))
             elif isinstance(target, list) and last == len(target):
                 target.append(mend.value)
             else:
