@@ -18,7 +18,9 @@ LEADER_ADDRESS = "kimi-k25-0.kimi-k25.kimi-k25"
 def containers(plan: Plan) -> list[Manifest]:
     """The container of each pod, the leader's first."""
     assert plan.serving is not None
-    cache = WeightCache(namespace=Output.from_input("n"), weights={}, compiled={}, bucket=None, bucket_url=None)
+    cache = WeightCache(
+        namespace=Output.from_input("n"), weights={}, compiled={}, bucket=None, bucket_url=None, parts=()
+    )
     mounts = Mounts(cache=cache, payload="payload", api_key_secret="key")
     return [container(plan, plan.serving, mounts, leader=index == 0) for index in range(plan.serving.nodes)]
 
