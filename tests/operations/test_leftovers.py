@@ -19,6 +19,8 @@ from tests.operations import shell
 from tests.operations.made import ACCOUNT, NAME, REGION, Made
 from tests.operations.whole_stack import bucket, budget, schedule, whole_stack
 
+pytestmark = pytest.mark.slow
+
 P5, LUSTRE = 55.04, 2400 * 0.145 / 730
 BILLS = leftovers.BILLS
 

@@ -12,6 +12,8 @@ from operations.findings import ORDER
 from operations.search_account import ROLE_NAME
 from tests.components.graph import Graph, record
 
+pytestmark = pytest.mark.slow
+
 # As what `operations.leftovers` finds each kind of resource; None is part of another, and goes with it.
 FOUND_AS = {
     "aws:cloudwatch/logGroup:LogGroup": "log group",

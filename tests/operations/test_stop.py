@@ -17,6 +17,8 @@ from planner.command_line import REFUSED
 from tests.operations import shell
 from tests.operations.made import NAME, REGION, Made
 
+pytestmark = pytest.mark.slow
+
 GPU = f"{NAME}-gpu"
 
 
