@@ -42,7 +42,7 @@ leftovers: $(STAMP) ## what of a real stack still exists in AWS and bills: make 
 
 test: lint types ## lint, types and every test that takes seconds
 	@$(RUN) tools
-	$(VENV)/bin/python -m pytest $(FAST) --numprocesses 2 --dist loadfile
+	$(VENV)/bin/python -m pytest $(FAST)
 
 test-slow: $(STAMP) ## the tests that need the real control plane or minutes
 	@$(RUN) tools --cluster
