@@ -42,6 +42,12 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedStack]:
             control_plane.stop()
 
 
+@pytest.fixture(autouse=True)
+def _jobs_end_well_again(stack: SimulatedStack) -> Iterator[None]:  # noqa: ARG001 - in the home of the stack
+    yield
+    jobs.reset()
+
+
 def measures(busbw: float, seconds: float = 0) -> str:
     """Has the test end as it would with that bandwidth; returns the line that it writes for people."""
     verdict = verdict_of(node(0, busbw), node(1, busbw))
@@ -91,7 +97,6 @@ def test_a_node_that_is_not_whole_is_named_and_no_test_is_started(stack: Simulat
     run = refused(stack)
     assert LACKING in run.text, run.text
     assert TEST not in {found["metadata"]["name"] for found in stack.get("job", *NAMESPACE)}
-    jobs.reset()
 
 
 def test_a_slow_fabric_stops_the_up_with_what_was_measured(stack: SimulatedStack) -> None:
