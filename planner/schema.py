@@ -97,11 +97,14 @@ def _with_examples(raw: Mapping[str, object], refused: list[Path]) -> tuple[Depl
     mended: dict[str, Any] = copy.deepcopy(dict(raw))
     replaced: list[Path] = []
     while True:
+        before = tuple(replaced)
         for path in refused:
-            while path in replaced:
+            while path in before:
                 path = path[:-1]
-            _replace(mended, path)
-            replaced.append(path)
+            # What lies in a section that has just been replaced is gone with it.
+            if not any(path[: len(other)] == other for other in replaced[len(before) :]):
+                _replace(mended, path)
+                replaced.append(path)
         try:
             return Deployment.model_validate(mended), tuple(replaced)
         except ValidationError as error:
