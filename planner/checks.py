@@ -156,11 +156,22 @@ def absolute_path(value: str) -> str:
 
 def relative_path(value: str) -> str:
     """A folder inside of a bucket or a volume."""
-    if not re.fullmatch(r"[\w.-]+(/[\w.-]+)*", value, re.ASCII) or any(
-        step in (".", "..") for step in value.split("/")
-    ):
-        raise NotAllowedError("a path of letters, digits, _, - and . that begins with no /, as models/kimi")
+    if not _climbs_nowhere(value):
+        inner = value.strip("/")
+        suggestion = inner if _climbs_nowhere(inner) else None
+        allowed = "a path of letters, digits, _, - and . without / at its ends, as models/kimi"
+        raise NotAllowedError(allowed, suggestion)
     return value
+
+
+def bucket_prefix(value: str) -> str:
+    """A folder inside of a bucket, or nothing: the bucket itself."""
+    return value and relative_path(value)
+
+
+def _climbs_nowhere(value: str) -> bool:
+    steps = value.split("/")
+    return all(step not in (".", "..") and re.fullmatch(r"[A-Za-z0-9_.-]+", step) for step in steps)
 
 
 def kubernetes_version(value: str) -> str:

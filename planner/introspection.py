@@ -65,8 +65,18 @@ def member(section: type[Section], key: str | int) -> FieldInfo | None:
 
 def kinds_at(raw: Mapping[str, object], path: Path) -> list[str]:
     """The kinds among which a section at `path` chooses."""
+    return list(sections_by_kind(raw, path))
+
+
+def sections_by_kind(raw: Mapping[str, object], path: Path) -> dict[str, type[Section]]:
+    """The sections among which the one at `path` chooses by its kind."""
     field = field_at(raw, tuple(step for step in path if isinstance(step, str)))
-    return [kind for choice in sections_of(field.annotation if field else None) for kind in _kind(choice)]
+    return {kind: choice for choice in sections_of(field.annotation if field else None) for kind in _kind(choice)}
+
+
+def keys_of(section: type[Section]) -> tuple[str, ...]:
+    """The keys of a section, in the file's spelling."""
+    return tuple(field.alias or name for name, field in section.model_fields.items())
 
 
 def _kind(section: type[Section]) -> tuple[str, ...]:

@@ -90,10 +90,10 @@ class NodeShape(Section):
 
     gpu: Annotated[str, AfterValidator(checks.gpu)]
     gpus: Annotated[int, Field(ge=1, le=16)]
-    vcpus: Annotated[int, Field(ge=8)]
-    memory_gib: Annotated[int, Field(ge=32)]
-    network_gbps: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 100.0
-    nvme_gb: Annotated[int, Field(ge=0)] = 0
+    vcpus: Annotated[int, Field(ge=8, le=4096)]
+    memory_gib: Annotated[int, Field(ge=32, le=65_536)]
+    network_gbps: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] = 100.0
+    nvme_gb: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     efa: Annotated[int, Field(ge=0, le=64)] = 0
 
 

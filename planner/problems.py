@@ -5,6 +5,8 @@ It says where, what was given, what is allowed and what to type. `schema.py` and
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,10 +51,11 @@ class SettingsError(Exception):
 
 
 def dotted(path: Path) -> str:
-    """`("platform", "publicAccessCidrs", 0)` as `platform.publicAccessCidrs[0]`."""
+    """`("platform", "publicAccessCidrs", 0)` as `platform.publicAccessCidrs[0]`; a key with dots as `["a.b"]`."""
     text = ""
     for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+        plain = isinstance(step, str) and not re.search(r"[][.\"\s]", step)
+        text += f".{step}" if plain else f"[{json.dumps(step)}]"
     return text.removeprefix(".")
 
 
@@ -60,7 +63,7 @@ def config_command(mend: Mend) -> str:
     """The `pulumi config` command that makes the change."""
     if mend.path in _SECRETS:
         return _SECRETS[mend.path]
-    where = f"--path '{PREFIX}.{dotted(mend.path)}'"
+    where = f"--path {_quoted(dotted((PREFIX, *mend.path)))}"
     if mend.value is None:
         return f"pulumi config rm {where}"
     value = _shell(mend.value)
@@ -121,6 +124,11 @@ def _wrap(line: str) -> list[str]:
 def _shorten(value: object) -> str:
     text = str(value)
     return text if len(text) <= 120 else f"{text[:117]}..."
+
+
+def _quoted(text: str) -> str:
+    """Always in quotes: brackets are the shell's."""
+    return "'" + text.replace("'", "'\\''") + "'"
 
 
 def _shell(value: object) -> str:

@@ -14,7 +14,17 @@ from planner import defaults
 from planner.catalogue import CATALOGUE
 from planner.checks import NotAllowedError, closest
 from planner.hardware import GPU_TYPES
-from planner.introspection import bounds, field_at, kinds_at, member, path_in_file, section_at, sections_of
+from planner.introspection import (
+    bounds,
+    field_at,
+    keys_of,
+    kinds_at,
+    member,
+    path_in_file,
+    section_at,
+    sections_by_kind,
+    sections_of,
+)
 from planner.problems import Mend, Path, Problem, dotted, value_at
 from planner.sections import Section
 from planner.settings import Deployment
@@ -38,6 +48,16 @@ _CHOICES: dict[str, object] = {
     "platform.network.vpcId": "vpc-0123456789abcdef0",
     "platform.network.controlPlaneSubnetIds": ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"],
     "platform.network.gpuSubnetId": "subnet-0123456789abcdef2",
+    "platform.context": "my-cluster",
+    "platform.gpuNodeLabels": {"gpu-pool": "h100"},
+    "platform.gpuNodeTolerations.key": "nvidia.com/gpu",
+    "gpuNodes.instanceType.gpu": "h100-80gb",
+    "gpuNodes.instanceType.gpus": 8,
+    "gpuNodes.instanceType.vcpus": 192,
+    "gpuNodes.instanceType.memoryGib": 2048,
+    "weights.namespace": "models",
+    "weights.claim": "weights",
+    "weights.source.bucket": "my-models",
     "serving.image": defaults.IMAGE,
 }
 # What is allowed where the settings only hold a pattern, or nothing to take a text from.
@@ -53,15 +73,22 @@ _ALLOWED = {
     "platform.network.vpcId": "the id of a VPC: vpc- and 8 to 17 hex digits",
     "platform.network.controlPlaneSubnetIds": "at least two subnet ids, in two availability zones",
     "platform.network.gpuSubnetId": "the id of a subnet: subnet- and 8 to 17 hex digits",
+    "platform.context": "a context of the kubeconfig, as `kubectl config get-contexts` lists them",
+    "platform.gpuNodeLabels": "labels that the GPU nodes carry and no other node, as gpu-pool: h100",
+    "platform.gpuNodeTolerations.key": "the key of a taint, as nvidia.com/gpu",
     "gpuNodes": "the GPU nodes: instanceType and count",
     "gpuNodes.instanceType": f"one of {', '.join(GPU_TYPES)}",
     "gpuNodes.count": "0 (paused) to 16",
     "weights": "the weight cache: kind and revision at least",
+    "weights.namespace": "the namespace of the claim",
+    "weights.claim": "the name of a claim in weights.namespace",
+    "weights.source.bucket": "the bucket's name",
     "weights.revision": "the commit of the model's repository: 40 hex digits",
 }
 
 # Pydantic's names for what is expected, in the words of a stack file.
 _KINDS_OF_VALUE = {
+    "missing": "a value",
     "string_type": "text (in quotes where it looks like a number)",
     "float_parsing": "a valid number",
     "int_parsing": "a valid whole number",
@@ -119,8 +146,8 @@ def _describe(raw: Mapping[str, object], detail: ErrorDetails) -> Problem:
     if detail["type"].startswith("union_tag"):
         kinds = kinds_at(raw, path)
         kind = (*path, "kind")
-        allowed = " or ".join(kinds)
-        return Problem(path=kind, given=value_at(raw, kind), allowed=allowed, mends=(Mend(kind, kinds[0]),))
+        allowed, meant = " or ".join(kinds), _meant_kind(raw, path, kinds)
+        return Problem(path=kind, given=value_at(raw, kind), allowed=allowed, mends=(Mend(kind, meant),))
     allowed, value = _allowed(raw, path, detail)
     mends = _mends(path, value)
     # Pulumi sets nothing inside a value that is no mapping or list: it has to go first.
@@ -128,9 +155,23 @@ def _describe(raw: Mapping[str, object], detail: ErrorDetails) -> Problem:
     return Problem(path=path, given=given, allowed=allowed, mends=(Mend(path, None), *mends) if inside else mends)
 
 
+def _meant_kind(raw: Mapping[str, object], path: Path, kinds: list[str]) -> str:
+    """The kind that looks like what was written, else the one that knows most of the keys beside it."""
+    beside = value_at(raw, path)
+    keys = set(beside) if isinstance(beside, Mapping) else set()
+    known = {kind: len(keys & set(keys_of(section))) for kind, section in sections_by_kind(raw, path).items()}
+    written = value_at(raw, (*path, "kind"))
+    meant = closest(written, kinds) if isinstance(written, str) else None
+    return meant or max(kinds, key=lambda kind: known[kind])
+
+
 def _unknown_key(raw: Mapping[str, object], path: Path, given: object) -> Problem:
     section = section_at(raw, path[:-1]) or Deployment
-    known = tuple(field.alias or name for name, field in section.model_fields.items())
+    known = keys_of(section)
+    others = [kind for kind, other in sections_by_kind(raw, path[:-1]).items() if path[-1] in keys_of(other)]
+    if others:
+        allowed = f"no such key here: it belongs to kind {' and '.join(others)}. Known here: {', '.join(known)}"
+        return Problem(path=path, given=given, allowed=allowed, mends=(Mend(path, None),))
     meant = closest(str(path[-1]), [key for key in known if key != "kind"])
     hint = f"; did you mean {meant}?" if meant else "."
     mends = [Mend(path, None)]
@@ -161,7 +202,8 @@ def _allowed(raw: Mapping[str, object], path: Path, detail: ErrorDetails) -> tup
 def _example(path: Path) -> object:
     """A value for `path` that would do; None if there is none to name."""
     found = value_at(_EXAMPLE, path)
-    return _CHOICES.get(dotted(path)) if found is None else found
+    names = tuple(step for step in path if isinstance(step, str))
+    return _CHOICES.get(dotted(names)) if found is None else found
 
 
 def _mends(path: Path, value: object) -> tuple[Mend, ...]:

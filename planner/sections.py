@@ -66,8 +66,11 @@ BucketName = Annotated[str, AfterValidator(checks.bucket_name)]
 Namespace = Annotated[str, AfterValidator(kubernetes_spelling.namespace)]
 ClaimName = Annotated[str, AfterValidator(kubernetes_spelling.claim_name)]
 AbsolutePath = Annotated[str, AfterValidator(checks.absolute_path)]
+BucketPrefix = Annotated[str, AfterValidator(checks.bucket_prefix)]
 RelativePath = Annotated[str, AfterValidator(checks.relative_path)]
 LabelKey = Annotated[str, AfterValidator(kubernetes_spelling.label_key)]
-LabelValue = Annotated[str, AfterValidator(kubernetes_spelling.label_value)]
-Labels = Annotated[dict[str, str], AfterValidator(kubernetes_spelling.labels)]
+LabelValue = Annotated[str, AfterValidator(kubernetes_spelling.label_value), BeforeValidator(checks.as_word)]
+Labels = Annotated[
+    dict[str, Annotated[str, BeforeValidator(checks.as_word)]], AfterValidator(kubernetes_spelling.labels)
+]
 GigabytesPerSecond = Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)]

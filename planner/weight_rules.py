@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from planner import cache, checks, vllm, weights
 from planner.models import GIB
-from planner.platform_settings import EksPlatform, ExistingPlatform, NewNetwork
+from planner.platform_settings import EksPlatform, ExistingPlatform, NewNetwork, NodeShape
 from planner.problems import Mend, Path, Problem
 from planner.rules import Facts, Rule, path, rule
 from planner.weight_settings import ClaimWeights, FsxWeights, HubSource, NvmeWeights
 
 KIND = path("weights.kind")
 RETAIN = path("weights.retain")
+NVME_GB = path("gpuNodes.instanceType.nvmeGb")
 SPARE = 1.1
 """A tenth more than the checkpoint: file system overhead, and what readers keep beside it."""
 
@@ -34,13 +36,24 @@ def cache_holds_weights(facts: Facts) -> Iterator[Problem]:
     if isinstance(kept, NvmeWeights):
         needed = size * SPARE / 1e9 + NODE_USES_GB
         if facts.instance.nvme_gb < needed:
-            yield Problem(
-                path=KIND,
-                given="nvme",
-                allowed=f"fsx: {facts.instance.name} has {facts.instance.nvme_gb} GB of local disk, and "
-                f"{facts.model.title} with a tenth to spare and the node's own {NODE_USES_GB} GB takes {needed:.0f}",
-                mends=_anew(facts, "fsx"),
-            )
+            yield _disks_too_small(facts, needed)
+
+
+def _disks_too_small(facts: Facts, needed: float) -> Problem:
+    """A described node may have disks that were not told; instance types have what they have."""
+    takes = (
+        f"{facts.model.title} with a tenth to spare and the node's own {NODE_USES_GB} GB takes {needed:.0f} GB, "
+        f"{facts.instance.name} has {facts.instance.nvme_gb} GB of local disk"
+    )
+    if isinstance(facts.settings.gpu_nodes.instance_type, NodeShape):
+        return Problem(
+            path=NVME_GB,
+            given=facts.instance.nvme_gb,
+            allowed=f"at least {math.ceil(needed)}, if the nodes have that: {takes}. Or weights.kind existing_claim",
+            mends=(Mend(NVME_GB, math.ceil(needed)),),
+        )
+    other = "fsx" if isinstance(facts.settings.platform, EksPlatform) else "existing_claim"
+    return Problem(path=KIND, given="nvme", allowed=f"{other}: {takes}", mends=_anew(facts, other))
 
 
 def load_within_startup(facts: Facts) -> Iterator[Problem]:
@@ -100,7 +113,8 @@ def disks_are_where_eks_mounts_them(facts: Facts) -> Iterator[Problem]:
 def _anew(facts: Facts, kind: str) -> tuple[Mend, ...]:
     """The section with another kind and the same revision: keys of the old kind are unknown to the new one."""
     revision = Mend(path("weights.revision"), facts.settings.weights.revision)
-    return Mend(path("weights"), None), Mend(KIND, kind), revision
+    claim = (Mend(path("weights.namespace"), "models"), Mend(path("weights.claim"), "weights"))
+    return Mend(path("weights"), None), Mend(KIND, kind), revision, *(claim if kind == "existing_claim" else ())
 
 
 def retained_cache_can_stay(facts: Facts) -> Iterator[Problem]:

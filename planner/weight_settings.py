@@ -10,6 +10,7 @@ from planner import checks
 from planner.sections import (
     AbsolutePath,
     BucketName,
+    BucketPrefix,
     ClaimName,
     GitCommit,
     Namespace,
@@ -32,7 +33,7 @@ class S3Source(Section):
 
     kind: Literal["s3"]
     bucket: BucketName
-    prefix: RelativePath = ""
+    prefix: BucketPrefix = ""
     endpoint: Url | None = None
 
     @property

@@ -122,19 +122,6 @@ def test_a_section_that_lacks_many_values_is_refused_once_each(raw: Raw, shape: 
     assert len(places) == len(set(places))
 
 
-def test_a_rule_is_not_asked_about_a_value_that_was_refused_already(raw: Raw) -> None:
-    problems = refused(change(raw, "platform.region", "nowhere")).problems
-    assert [dotted(problem.path) for problem in problems] == ["platform.region"]
-
-
-@pytest.mark.parametrize("shape", [{}, {"gpus": None}, {"efa": "many", "nvmeGb": -1}])
-def test_a_section_that_lacks_many_values_is_refused_once_each(raw: Raw, shape: Raw) -> None:
-    problems = refused(change(raw, "gpuNodes.instanceType", shape)).problems
-    places = [dotted(problem.path) for problem in problems]
-    assert {f"gpuNodes.instanceType.{key}" for key in ("gpu", "gpus", "vcpus", "memoryGib")} <= set(places)
-    assert len(places) == len(set(places))
-
-
 def test_a_rule_is_not_asked_about_a_section_that_is_missing(raw: Raw) -> None:
     del raw["platform"]
     raw = change(raw, "gpuNodes.amiRelease", "1.34.2-20260818")

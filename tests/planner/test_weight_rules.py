@@ -122,8 +122,11 @@ def test_a_directory_of_a_claim_is_served_as_it_is(raw: dict[str, Any]) -> None:
         ({"kind": "nvme", "hostPath": "/mnt/../etc"}, "an absolute path"),
         ({"kind": "nvme", "source": {"kind": "s3", "bucket": "Up_per"}}, "a bucket's name"),
         ({"kind": "nvme", "source": {"kind": "gcs", "bucket": "models"}}, "hub or s3"),
-        ({"kind": "existing_claim", "namespace": "models", "claim": "w", "directory": "../up"}, "begins with no /"),
-        ({"kind": "nvme", "source": {"kind": "s3", "bucket": "m", "prefix": "modèles"}}, "begins with no /"),
+        (
+            {"kind": "existing_claim", "namespace": "models", "claim": "w", "directory": "../up"},
+            "without / at its ends",
+        ),
+        ({"kind": "nvme", "source": {"kind": "s3", "bucket": "m", "prefix": "modèles"}}, "without / at its ends"),
         ({"kind": "tape"}, "fsx or nvme or existing_claim"),
     ],
 )
