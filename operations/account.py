@@ -96,6 +96,7 @@ class Account:
 
     def _tried(self, service: str, operation: str, question: Any) -> Any:  # noqa: ANN401
         from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.parsers import ResponseParserError
 
         try:
             client = self.client(service)
@@ -104,7 +105,7 @@ class Account:
             code = str(error.response.get("Error", {}).get("Code", ""))
             message = str(error.response.get("Error", {}).get("Message", "")) or code
             raise AwsError(message, code=code, permission=_permission(service, error.operation_name)) from None
-        except BotoCoreError as error:
+        except (BotoCoreError, ResponseParserError) as error:  # the latter of a proxy that answers in AWS's place
             raise AwsError(str(error), code=type(error).__name__, permission=_permission(service, operation)) from None
 
 

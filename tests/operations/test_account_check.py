@@ -1,0 +1,295 @@
+"""`operations.account_check`: each check passes in an account that is ready, and fails or warns as its matter does."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from operations import account_check, check_services
+from operations.check_quotas import ADDRESSES, STANDARD, VPCS, G, P, quota_of
+from planner.command_line import STACK_KEY
+from planner.hardware import GPU_TYPES, SYSTEM_TYPES
+from tests.operations.made import ACCOUNT, REGION, TRUST, Made
+from tests.operations.stubbed import Answers, answering
+
+TODAY = datetime.date(2026, 12, 1)
+ENDS = datetime.datetime(2027, 3, 27, tzinfo=datetime.UTC)
+QUOTAS = {P.code: 384.0, STANDARD.code: 32.0, ADDRESSES.code: 5.0, VPCS.code: 50.0}
+ROLES = (*check_services.EKS_ROLES.values(), *check_services.FSX_ROLES.values())
+DENIED = "AccessDeniedException"
+
+
+def quotas(**changed: float) -> Any:
+    """Service Quotas, with other values for some codes, whose `-` is written `_`."""
+    values = QUOTAS | {code.replace("_", "-"): value for code, value in changed.items()}
+    return lambda request: {"Quota": {"Value": values[request["QuotaCode"]]}}
+
+
+def versions(status: str = "STANDARD_SUPPORT", ends: datetime.datetime = ENDS) -> dict[str, Any]:
+    kept = {"clusterVersion": "1.35", "versionStatus": status, "endOfStandardSupportDate": ends}
+    newer = {"clusterVersion": "1.36", "versionStatus": "STANDARD_SUPPORT", "endOfStandardSupportDate": ends}
+    return {"clusterVersions": [kept, newer]}
+
+
+def ready() -> Answers:
+    """What moto does not know of an account in which the default stack can start."""
+    offered = {"LocationType": "availability-zone", "Location": f"{REGION}a"}
+    return {
+        ("service-quotas", "get_service_quota"): quotas(),
+        ("eks", "describe_cluster_versions"): versions(),
+        ("ec2", "describe_instance_type_offerings"): lambda request: {
+            "InstanceTypeOfferings": [offered | {"InstanceType": request["Filters"][0]["Values"][0]}]
+        },
+    }
+
+
+@pytest.fixture
+def account(aws: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
+    """The account's own roles, and a day on which the version is supported."""
+    monkeypatch.setattr(check_services, "today", lambda: TODAY)
+    for role in ROLES:  # moto's own service-linked roles have other names than AWS's
+        aws.client("iam").create_role(RoleName=role, AssumeRolePolicyDocument=TRUST)
+    return aws
+
+
+def checked(
+    monkeypatch: pytest.MonkeyPatch, file: str = "Pulumi.dev.yaml", **changed: Any
+) -> dict[str, dict[str, str]]:
+    """The checks by what they are about, with some answers changed: `ec2__describe_regions={…}`."""
+    named = {tuple(key.split("__")): value for key, value in changed.items()}
+    answers = ready() | {(service.replace("_", "-"), operation): value for (service, operation), value in named.items()}
+    answering(monkeypatch, account_check, answers)
+    result = CliRunner().invoke(account_check.app, [file, "--json"])
+    assert isinstance(result.exception, SystemExit | None), result.exception
+    found = json.loads(result.stdout)
+    levels = {check["level"] for check in found["checks"]}
+    assert result.exit_code == (account_check.FAILS if "fail" in levels else 0)
+    assert found["ready"] is ("fail" not in levels)
+    assert all(check["do"] for check in found["checks"] if check["level"] != "pass")
+    return {check["about"]: check for check in found["checks"]}
+
+
+def not_passed(checks: dict[str, dict[str, str]]) -> dict[str, str]:
+    return {about: check["level"] for about, check in checks.items() if check["level"] != "pass"}
+
+
+def with_network(tmp_path: Path, network: dict[str, object]) -> str:
+    config = yaml.safe_load(Path("Pulumi.dev.yaml").read_text())
+    config["config"][STACK_KEY]["platform"]["network"] = {"kind": "existing", **network}
+    file = tmp_path / "Pulumi.existing.yaml"
+    file.write_text(yaml.safe_dump(config))
+    return str(file)
+
+
+def test_an_account_that_is_ready(account: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = checked(monkeypatch)
+    assert not_passed(checks) == {}
+    assert ACCOUNT in checks["credentials"]["says"]
+    assert set(checks) == {
+        "credentials",
+        "region",
+        "zone",
+        "p5.48xlarge",
+        "c6in.4xlarge",
+        f"{P.name} ({P.code})",
+        f"{STANDARD.name} ({STANDARD.code})",
+        f"{ADDRESSES.name} ({ADDRESSES.code})",
+        f"{VPCS.name} ({VPCS.code})",
+        "EKS 1.35",
+        "service-linked roles",
+        "tagging API",
+    }
+    assert account
+
+
+@pytest.mark.usefixtures("account")
+def test_a_quota_one_node_short_says_how_much_to_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    about = f"{P.name} ({P.code})"
+    checks = checked(monkeypatch, service_quotas__get_service_quota=quotas(L_417A185B=383))
+    assert not_passed(checks) == {about: "fail"}
+    assert "--desired-value 384" in checks[about]["do"]
+    assert "2 x p5.48xlarge of 192 vCPUs" in checks[about]["says"]
+
+
+def test_what_others_run_counts_against_the_quota_and_the_stack_s_own_and_spot_do_not(
+    account: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subnet = account.network()["subnet"]
+    account.gpu_node(subnet)
+    assert not_passed(checked(monkeypatch)) == {}
+    account.instance(subnet, "p5.4xlarge")
+    checks = checked(monkeypatch)
+    assert not_passed(checks) == {f"{P.name} ({P.code})": "fail"}
+    assert "16 used by others" in checks[f"{P.name} ({P.code})"]["says"]
+
+
+@pytest.mark.usefixtures("account")
+def test_a_quota_that_was_never_set_has_aws_s_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = checked(
+        monkeypatch,
+        service_quotas__get_service_quota="NoSuchResourceException",
+        service_quotas__get_aws_default_service_quota=lambda _: {"Quota": {"Value": 0.0}},
+    )
+    assert set(not_passed(checks)) == {f"{quota.name} ({quota.code})" for quota in (P, STANDARD, ADDRESSES, VPCS)}
+
+
+def test_addresses_and_vpcs_of_others_count_and_the_stack_s_own_do_not(
+    account: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = quotas(L_0263D0A3=1, L_F678F1CE=2)  # moto's account has a VPC by default
+    account.network()
+    assert not_passed(checked(monkeypatch, service_quotas__get_service_quota=few)) == {}
+    account.ec2.allocate_address(Domain="vpc")
+    account.ec2.create_vpc(CidrBlock="10.0.0.0/16")
+    assert not_passed(checked(monkeypatch, service_quotas__get_service_quota=few)) == {
+        f"{ADDRESSES.name} ({ADDRESSES.code})": "fail",
+        f"{VPCS.name} ({VPCS.code})": "fail",
+    }
+
+
+@pytest.mark.usefixtures("account")
+def test_a_region_that_is_not_enabled(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = {"Regions": [{"RegionName": REGION, "OptInStatus": "not-opted-in"}]}
+    checks = checked(monkeypatch, ec2__describe_regions=closed)
+    assert not_passed(checks) == {"region": "fail"}
+    assert checks["region"]["do"] == f"aws account enable-region --region-name {REGION}"
+
+
+@pytest.mark.usefixtures("account")
+def test_a_zone_that_is_not_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    zones = {"AvailabilityZones": [{"ZoneName": f"{REGION}b", "State": "available"}]}
+    checks = checked(monkeypatch, ec2__describe_availability_zones=zones)
+    assert not_passed(checks) == {"zone": "fail"}
+    assert f"{REGION}b" in checks["zone"]["do"]
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize(("zone", "tells"), [(f"{REGION}b", f"offered in {REGION}b"), (None, "offered nowhere")])
+def test_an_instance_type_that_the_zone_does_not_sell(
+    monkeypatch: pytest.MonkeyPatch, zone: str | None, tells: str
+) -> None:
+    offers = [{"InstanceType": "p5.48xlarge", "Location": zone}] if zone else []
+    checks = checked(monkeypatch, ec2__describe_instance_type_offerings={"InstanceTypeOfferings": offers})
+    assert not_passed(checks) == {"p5.48xlarge": "fail", "c6in.4xlarge": "fail"}
+    assert tells in checks["p5.48xlarge"]["says"]
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize(
+    ("answer", "level"),
+    [
+        (versions("UNSUPPORTED"), "fail"),
+        ({"clusterVersions": []}, "fail"),
+        (versions("EXTENDED_SUPPORT", datetime.datetime(2026, 11, 1, tzinfo=datetime.UTC)), "warn"),
+        (versions(ends=datetime.datetime(2027, 1, 1, tzinfo=datetime.UTC)), "warn"),
+    ],
+)
+def test_a_version_that_eks_does_not_offer_or_not_for_long(
+    monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any], level: str
+) -> None:
+    assert not_passed(checked(monkeypatch, eks__describe_cluster_versions=answer)) == {"EKS 1.35": level}
+
+
+@pytest.mark.parametrize(("decision", "level"), [("allowed", "pass"), ("implicitDeny", "fail"), (None, "warn")])
+def test_a_service_linked_role_that_is_not_there_yet(
+    account: Made, monkeypatch: pytest.MonkeyPatch, decision: str | None, level: str
+) -> None:
+    account.client("iam").delete_role(RoleName="AWSServiceRoleForAmazonFSx")
+    result = {"EvalActionName": "iam:CreateServiceLinkedRole", "EvalDecision": decision}
+    answer = {"EvaluationResults": [result]} if decision else "AccessDenied"
+    check = checked(monkeypatch, iam__simulate_principal_policy=answer)["service-linked roles"]
+    assert check["level"] == level
+    assert "AWSServiceRoleForAmazonFSx" in check["says"]
+    assert "AWSServiceRoleForAmazonEKS," not in check["says"]
+
+
+def test_the_role_behind_a_session_is_asked_about() -> None:
+    session = f"arn:aws:sts::{ACCOUNT}:assumed-role/deployer/laptop"
+    assert check_services.principal(session) == f"arn:aws:iam::{ACCOUNT}:role/deployer"
+    assert check_services.principal(f"arn:aws:iam::{ACCOUNT}:user/me") == f"arn:aws:iam::{ACCOUNT}:user/me"
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize(
+    ("question", "about", "permission"),
+    [
+        ("ec2__describe_regions", "region", "ec2:DescribeRegions"),
+        ("ec2__describe_availability_zones", "zone", "ec2:DescribeAvailabilityZones"),
+        ("ec2__describe_instance_type_offerings", "instance types", "ec2:DescribeInstanceTypeOfferings"),
+        ("service_quotas__get_service_quota", "vCPU quotas", "servicequotas:GetServiceQuota"),
+        ("ec2__describe_addresses", "network quotas", "ec2:DescribeAddresses"),
+        ("eks__describe_cluster_versions", "Kubernetes version", "eks:DescribeClusterVersions"),
+        ("iam__get_role", "service-linked roles", "iam:GetRole"),
+        ("resourcegroupstaggingapi__get_resources", "tagging API", "tag:GetResources"),
+    ],
+)
+def test_a_check_that_is_denied_warns_and_names_the_permission(
+    monkeypatch: pytest.MonkeyPatch, question: str, about: str, permission: str
+) -> None:
+    checks = checked(monkeypatch, **{question: DENIED})
+    assert checks[about]["level"] == "warn"
+    assert permission in checks[about]["do"]
+    assert "fail" not in not_passed(checks).values()
+
+
+def subnets(account: Made, zones: str, bits: int = 20) -> dict[str, object]:
+    """An existing network: the GPU subnet and two of the control plane, in zones by their letters."""
+    vpc = account.ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    made = [
+        account.ec2.create_subnet(
+            VpcId=vpc, CidrBlock=f"10.9.{16 * index}.0/{bits}", AvailabilityZone=f"{REGION}{zone}"
+        )
+        for index, zone in enumerate(zones)
+    ]
+    gpu, *control = (item["Subnet"]["SubnetId"] for item in made)
+    return {"vpcId": vpc, "gpuSubnetId": gpu, "controlPlaneSubnetIds": control}
+
+
+@pytest.mark.parametrize(
+    ("zones", "bits", "expected"),
+    [
+        ("aab", 20, {}),
+        ("aab", 24, {"GPU subnet": "warn"}),
+        ("aab", 28, {"GPU subnet": "fail"}),
+        ("bab", 20, {"GPU subnet": "fail"}),
+        ("aaa", 20, {"control plane subnets": "fail"}),
+    ],
+)
+def test_an_existing_network(
+    account: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, zones: str, bits: int, expected: dict[str, str]
+) -> None:
+    made = subnets(account, zones, bits)
+    found = not_passed(checked(monkeypatch, with_network(tmp_path, made)))
+    assert {about.partition(" subnet-")[0]: level for about, level in found.items()} == expected
+
+
+def test_an_existing_network_needs_no_address_and_no_vpc(
+    account: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    checks = checked(monkeypatch, with_network(tmp_path, subnets(account, "aab")))
+    assert f"{VPCS.name} ({VPCS.code})" not in checks
+
+
+def test_a_subnet_that_is_not_there_or_in_another_vpc(
+    account: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = subnets(account, "aab")
+    gone = made | {"gpuSubnetId": "subnet-0123456789abcdef0"}
+    assert not_passed(checked(monkeypatch, with_network(tmp_path, gone))) == {"subnets": "fail"}
+    other = made | {"vpcId": "vpc-0123456789abcdef0"}
+    assert not_passed(checked(monkeypatch, with_network(tmp_path, other))) == {"subnets": "fail"}
+
+
+def test_every_instance_type_of_the_tables_has_a_quota() -> None:
+    for name in GPU_TYPES:
+        assert quota_of(name) == (P if name.startswith("p") else G), name
+    for name in SYSTEM_TYPES:
+        assert quota_of(name) == STANDARD, name
+    assert quota_of("inf2.48xlarge") is quota_of("trn2.48xlarge") is quota_of("hpc7a.96xlarge") is None
+    assert quota_of("im4gn.large") == STANDARD
