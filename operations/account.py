@@ -122,7 +122,7 @@ def connect(region: str) -> Account:
         refuse("AWS credentials", f"a profile that exists: {error}", "aws configure list-profiles")
     except AwsError as error:
         if error.code in _NO_CREDENTIALS:
-            allowed = f"credentials that AWS accepts in {region}: {error}"
+            allowed = f"credentials that AWS accepts in {region}, and a region that the account has enabled: {error}"
             refuse("AWS credentials", allowed, "aws configure", "aws sso login")
         refuse("AWS", f"an answer of STS in {region}: {error}", f"aws sts get-caller-identity --region {region}")
 

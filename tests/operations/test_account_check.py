@@ -117,7 +117,7 @@ def test_a_quota_one_node_short_says_how_much_to_ask_for(monkeypatch: pytest.Mon
     assert "2 x p5.48xlarge of 192 vCPUs" in checks[about]["says"]
 
 
-def test_what_others_run_counts_against_the_quota_and_the_stack_s_own_and_spot_do_not(
+def test_what_others_run_counts_against_the_quota_and_the_stack_s_own_does_not(
     account: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     subnet = account.network()["subnet"]
@@ -127,6 +127,16 @@ def test_what_others_run_counts_against_the_quota_and_the_stack_s_own_and_spot_d
     checks = checked(monkeypatch)
     assert not_passed(checks) == {f"{P.name} ({P.code})": "fail"}
     assert "16 used by others" in checks[f"{P.name} ({P.code})"]["says"]
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize(("lifecycle", "level"), [({}, "fail"), ({"InstanceLifecycle": "spot"}, "pass")])
+def test_spot_instances_have_a_quota_of_their_own(
+    monkeypatch: pytest.MonkeyPatch, lifecycle: dict[str, str], level: str
+) -> None:
+    running = {"InstanceId": "i-1", "InstanceType": "p5.48xlarge", **lifecycle}
+    checks = checked(monkeypatch, ec2__describe_instances={"Reservations": [{"Instances": [running]}]})
+    assert checks[f"{P.name} ({P.code})"]["level"] == level
 
 
 @pytest.mark.usefixtures("account")
@@ -182,18 +192,20 @@ def test_an_instance_type_that_the_zone_does_not_sell(
 
 @pytest.mark.usefixtures("account")
 @pytest.mark.parametrize(
-    ("answer", "level"),
+    ("answer", "level", "raised"),
     [
-        (versions("UNSUPPORTED"), "fail"),
-        ({"clusterVersions": []}, "fail"),
-        (versions("EXTENDED_SUPPORT", datetime.datetime(2026, 11, 1, tzinfo=datetime.UTC)), "warn"),
-        (versions(ends=datetime.datetime(2027, 1, 1, tzinfo=datetime.UTC)), "warn"),
+        (versions("UNSUPPORTED"), "fail", False),
+        ({"clusterVersions": []}, "fail", False),
+        (versions("EXTENDED_SUPPORT", datetime.datetime(2026, 11, 1, tzinfo=datetime.UTC)), "warn", True),
+        (versions(ends=datetime.datetime(2027, 1, 1, tzinfo=datetime.UTC)), "warn", False),
     ],
 )
 def test_a_version_that_eks_does_not_offer_or_not_for_long(
-    monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any], level: str
+    monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any], level: str, raised: bool
 ) -> None:
-    assert not_passed(checked(monkeypatch, eks__describe_cluster_versions=answer)) == {"EKS 1.35": level}
+    checks = checked(monkeypatch, eks__describe_cluster_versions=answer)
+    assert not_passed(checks) == {"EKS 1.35": level}
+    assert ("by itself" in checks["EKS 1.35"]["says"]) is raised
 
 
 @pytest.mark.parametrize(("decision", "level"), [("allowed", "pass"), ("implicitDeny", "fail"), (None, "warn")])

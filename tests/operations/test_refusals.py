@@ -23,7 +23,7 @@ from planner.command_line import REFUSED, STACK_KEY
 from tests.operations.conftest import environment
 
 COMMANDS = [pytest.param(module.app, id=module.__name__) for module in (leftovers, stop, account_check, capacity)]
-PROXY = b"<html><body>502 Bad Gateway</body></html>"
+PROXY = b"<!doctype html><p>502 Bad Gateway"  # no XML, as an error page often is
 EXPIRED = b"""<ErrorResponse><Error><Code>ExpiredToken</Code>
 <Message>The security token included in the request is expired</Message></Error></ErrorResponse>"""
 
