@@ -15,13 +15,12 @@ from operations import account_check, check_services
 from operations.check_quotas import ADDRESSES, STANDARD, VPCS, G, P, quota_of
 from planner.command_line import STACK_KEY
 from planner.hardware import GPU_TYPES, SYSTEM_TYPES
-from tests.operations.made import ACCOUNT, REGION, TRUST, Made
+from tests.operations.made import ACCOUNT, REGION, Made
 from tests.operations.stubbed import Answers, answering
 
 TODAY = datetime.date(2026, 12, 1)
 ENDS = datetime.datetime(2027, 3, 27, tzinfo=datetime.UTC)
 QUOTAS = {P.code: 384.0, STANDARD.code: 32.0, ADDRESSES.code: 5.0, VPCS.code: 50.0}
-ROLES = (*check_services.EKS_ROLES.values(), *check_services.FSX_ROLES.values())
 DENIED = "AccessDeniedException"
 
 
@@ -37,12 +36,21 @@ def versions(status: str = "STANDARD_SUPPORT", ends: datetime.datetime = ENDS) -
     return {"clusterVersions": [kept, newer]}
 
 
+def role(request: dict[str, str]) -> dict[str, Any]:
+    """A role of the name that is asked for."""
+    name = request["RoleName"]
+    arn = f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/{name}"
+    made = {"RoleName": name, "Arn": arn, "Path": "/", "RoleId": "AROA0123456789ABCDEF", "CreateDate": ENDS}
+    return {"Role": made}
+
+
 def ready() -> Answers:
     """What moto does not know of an account in which the default stack can start."""
     offered = {"LocationType": "availability-zone", "Location": f"{REGION}a"}
     return {
         ("service-quotas", "get_service_quota"): quotas(),
         ("eks", "describe_cluster_versions"): versions(),
+        ("iam", "get_role"): role,  # moto's own service-linked roles have other names than AWS's
         ("ec2", "describe_instance_type_offerings"): lambda request: {
             "InstanceTypeOfferings": [offered | {"InstanceType": request["Filters"][0]["Values"][0]}]
         },
@@ -51,10 +59,8 @@ def ready() -> Answers:
 
 @pytest.fixture
 def account(aws: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
-    """The account's own roles, and a day on which the version is supported."""
+    """A day on which the version is supported."""
     monkeypatch.setattr(check_services, "today", lambda: TODAY)
-    for role in ROLES:  # moto's own service-linked roles have other names than AWS's
-        aws.client("iam").create_role(RoleName=role, AssumeRolePolicyDocument=TRUST)
     return aws
 
 
@@ -208,14 +214,18 @@ def test_a_version_that_eks_does_not_offer_or_not_for_long(
     assert ("by itself" in checks["EKS 1.35"]["says"]) is raised
 
 
+@pytest.mark.usefixtures("account")
 @pytest.mark.parametrize(("decision", "level"), [("allowed", "pass"), ("implicitDeny", "fail"), (None, "warn")])
 def test_a_service_linked_role_that_is_not_there_yet(
-    account: Made, monkeypatch: pytest.MonkeyPatch, decision: str | None, level: str
+    monkeypatch: pytest.MonkeyPatch, decision: str | None, level: str
 ) -> None:
-    account.client("iam").delete_role(RoleName="AWSServiceRoleForAmazonFSx")
+    def all_but_one(request: dict[str, str]) -> Any:
+        return "NoSuchEntity" if request["RoleName"] == "AWSServiceRoleForAmazonFSx" else role(request)
+
     result = {"EvalActionName": "iam:CreateServiceLinkedRole", "EvalDecision": decision}
     answer = {"EvaluationResults": [result]} if decision else "AccessDenied"
-    check = checked(monkeypatch, iam__simulate_principal_policy=answer)["service-linked roles"]
+    changed: dict[str, Any] = {"iam__get_role": all_but_one, "iam__simulate_principal_policy": answer}
+    check = checked(monkeypatch, **changed)["service-linked roles"]
     assert check["level"] == level
     assert "AWSServiceRoleForAmazonFSx" in check["says"]
     assert "AWSServiceRoleForAmazonEKS," not in check["says"]
