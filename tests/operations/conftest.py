@@ -13,7 +13,9 @@ from typing import Any
 import boto3
 import pytest
 
+from operations import check_services
 from tests.operations.made import REGION, Made
+from tests.operations.ready_account import TODAY
 from tests.payloads.s3_server import s3_server
 
 
@@ -69,3 +71,10 @@ def aws(server: str, session: Session, monkeypatch: pytest.MonkeyPatch) -> Itera
     if made.used:
         request = urllib.request.Request(f"{server}/moto-api/reset", method="POST")  # noqa: S310 (http on loopback)
         urllib.request.urlopen(request).close()  # noqa: S310
+
+
+@pytest.fixture
+def account(aws: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
+    """A day on which the version is supported."""
+    monkeypatch.setattr(check_services, "today", lambda: TODAY)
+    return aws

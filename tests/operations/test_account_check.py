@@ -3,94 +3,15 @@
 from __future__ import annotations
 
 import datetime
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from typer.testing import CliRunner
 
-from operations import account_check, check_services
+from operations import check_services
 from operations.check_quotas import ADDRESSES, STANDARD, VPCS, G, P, quota_of
-from planner.command_line import STACK_KEY
 from planner.hardware import GPU_TYPES, SYSTEM_TYPES
 from tests.operations.made import ACCOUNT, REGION, Made
-from tests.operations.stubbed import Answers, answering
-
-TODAY = datetime.date(2026, 12, 1)
-ENDS = datetime.datetime(2027, 3, 27, tzinfo=datetime.UTC)
-QUOTAS = {P.code: 384.0, STANDARD.code: 32.0, ADDRESSES.code: 5.0, VPCS.code: 50.0}
-DENIED = "AccessDeniedException"
-
-
-def quotas(**changed: float) -> Any:
-    """Service Quotas, with other values for some codes, whose `-` is written `_`."""
-    values = QUOTAS | {code.replace("_", "-"): value for code, value in changed.items()}
-    return lambda request: {"Quota": {"Value": values[request["QuotaCode"]]}}
-
-
-def versions(status: str = "STANDARD_SUPPORT", ends: datetime.datetime = ENDS) -> dict[str, Any]:
-    kept = {"clusterVersion": "1.35", "versionStatus": status, "endOfStandardSupportDate": ends}
-    newer = {"clusterVersion": "1.36", "versionStatus": "STANDARD_SUPPORT", "endOfStandardSupportDate": ends}
-    return {"clusterVersions": [kept, newer]}
-
-
-def role(request: dict[str, str]) -> dict[str, Any]:
-    """A role of the name that is asked for."""
-    name = request["RoleName"]
-    arn = f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/{name}"
-    made = {"RoleName": name, "Arn": arn, "Path": "/", "RoleId": "AROA0123456789ABCDEF", "CreateDate": ENDS}
-    return {"Role": made}
-
-
-def ready() -> Answers:
-    """What moto does not know of an account in which the default stack can start."""
-    offered = {"LocationType": "availability-zone", "Location": f"{REGION}a"}
-    return {
-        ("service-quotas", "get_service_quota"): quotas(),
-        ("eks", "describe_cluster_versions"): versions(),
-        ("iam", "get_role"): role,  # moto's own service-linked roles have other names than AWS's
-        ("ec2", "describe_instance_type_offerings"): lambda request: {
-            "InstanceTypeOfferings": [offered | {"InstanceType": request["Filters"][0]["Values"][0]}]
-        },
-    }
-
-
-@pytest.fixture
-def account(aws: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
-    """A day on which the version is supported."""
-    monkeypatch.setattr(check_services, "today", lambda: TODAY)
-    return aws
-
-
-def checked(
-    monkeypatch: pytest.MonkeyPatch, file: str = "Pulumi.dev.yaml", **changed: Any
-) -> dict[str, dict[str, str]]:
-    """The checks by what they are about, with some answers changed: `ec2__describe_regions={…}`."""
-    named = {tuple(key.split("__")): value for key, value in changed.items()}
-    answers = ready() | {(service.replace("_", "-"), operation): value for (service, operation), value in named.items()}
-    answering(monkeypatch, account_check, answers)
-    result = CliRunner().invoke(account_check.app, [file, "--json"])
-    assert isinstance(result.exception, SystemExit | None), result.exception
-    found = json.loads(result.stdout)
-    levels = {check["level"] for check in found["checks"]}
-    assert result.exit_code == (account_check.FAILS if "fail" in levels else 0)
-    assert found["ready"] is ("fail" not in levels)
-    assert all(check["do"] for check in found["checks"] if check["level"] != "pass")
-    return {check["about"]: check for check in found["checks"]}
-
-
-def not_passed(checks: dict[str, dict[str, str]]) -> dict[str, str]:
-    return {about: check["level"] for about, check in checks.items() if check["level"] != "pass"}
-
-
-def with_network(tmp_path: Path, network: dict[str, object]) -> str:
-    config = yaml.safe_load(Path("Pulumi.dev.yaml").read_text())
-    config["config"][STACK_KEY]["platform"]["network"] = {"kind": "existing", **network}
-    file = tmp_path / "Pulumi.existing.yaml"
-    file.write_text(yaml.safe_dump(config))
-    return str(file)
+from tests.operations.ready_account import DENIED, checked, not_passed, quotas, role, versions
 
 
 def test_an_account_that_is_ready(account: Made, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,54 +179,6 @@ def test_a_check_that_is_denied_warns_and_names_the_permission(
     assert checks[about]["level"] == "warn"
     assert permission in checks[about]["do"]
     assert "fail" not in not_passed(checks).values()
-
-
-def subnets(account: Made, zones: str, bits: int = 20) -> dict[str, object]:
-    """An existing network: the GPU subnet and two of the control plane, in zones by their letters."""
-    vpc = account.ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
-    made = [
-        account.ec2.create_subnet(
-            VpcId=vpc, CidrBlock=f"10.9.{16 * index}.0/{bits}", AvailabilityZone=f"{REGION}{zone}"
-        )
-        for index, zone in enumerate(zones)
-    ]
-    gpu, *control = (item["Subnet"]["SubnetId"] for item in made)
-    return {"vpcId": vpc, "gpuSubnetId": gpu, "controlPlaneSubnetIds": control}
-
-
-@pytest.mark.parametrize(
-    ("zones", "bits", "expected"),
-    [
-        ("aab", 20, {}),
-        ("aab", 24, {"GPU subnet": "warn"}),
-        ("aab", 28, {"GPU subnet": "fail"}),
-        ("bab", 20, {"GPU subnet": "fail"}),
-        ("aaa", 20, {"control plane subnets": "fail"}),
-    ],
-)
-def test_an_existing_network(
-    account: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, zones: str, bits: int, expected: dict[str, str]
-) -> None:
-    made = subnets(account, zones, bits)
-    found = not_passed(checked(monkeypatch, with_network(tmp_path, made)))
-    assert {about.partition(" subnet-")[0]: level for about, level in found.items()} == expected
-
-
-def test_an_existing_network_needs_no_address_and_no_vpc(
-    account: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    checks = checked(monkeypatch, with_network(tmp_path, subnets(account, "aab")))
-    assert f"{VPCS.name} ({VPCS.code})" not in checks
-
-
-def test_a_subnet_that_is_not_there_or_in_another_vpc(
-    account: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    made = subnets(account, "aab")
-    gone = made | {"gpuSubnetId": "subnet-0123456789abcdef0"}
-    assert not_passed(checked(monkeypatch, with_network(tmp_path, gone))) == {"subnets": "fail"}
-    other = made | {"vpcId": "vpc-0123456789abcdef0"}
-    assert not_passed(checked(monkeypatch, with_network(tmp_path, other))) == {"subnets": "fail"}
 
 
 def test_every_instance_type_of_the_tables_has_a_quota() -> None:
