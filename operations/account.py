@@ -96,6 +96,7 @@ class Account:
 
     def _tried(self, service: str, operation: str, question: Any) -> Any:  # noqa: ANN401
         from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.parsers import ResponseParserError
 
         try:
             client = self.client(service)
@@ -104,7 +105,7 @@ class Account:
             code = str(error.response.get("Error", {}).get("Code", ""))
             message = str(error.response.get("Error", {}).get("Message", "")) or code
             raise AwsError(message, code=code, permission=_permission(service, error.operation_name)) from None
-        except BotoCoreError as error:
+        except (BotoCoreError, ResponseParserError) as error:  # the latter of a proxy that answers in AWS's place
             raise AwsError(str(error), code=type(error).__name__, permission=_permission(service, operation)) from None
 
 
@@ -121,7 +122,7 @@ def connect(region: str) -> Account:
         refuse("AWS credentials", f"a profile that exists: {error}", "aws configure list-profiles")
     except AwsError as error:
         if error.code in _NO_CREDENTIALS:
-            allowed = f"credentials that AWS accepts in {region}: {error}"
+            allowed = f"credentials that AWS accepts in {region}, and a region that the account has enabled: {error}"
             refuse("AWS credentials", allowed, "aws configure", "aws sso login")
         refuse("AWS", f"an answer of STS in {region}: {error}", f"aws sts get-caller-identity --region {region}")
 

@@ -1,4 +1,4 @@
-"""AWS for the tests of the commands: moto's server on loopback, empty before each test.
+"""AWS for the tests of the commands: moto's server on loopback, empty at the start of each test.
 
 It keeps what is made and refuses some deletions that AWS refuses. It does NOT check permissions, knows no prices and
 no capacity, and starts no instance of a node group: what it lacks is answered by botocore's Stubber.
@@ -13,7 +13,9 @@ from typing import Any
 import boto3
 import pytest
 
+from operations import check_services
 from tests.operations.made import REGION, Made
+from tests.operations.ready_account import TODAY
 from tests.payloads.s3_server import s3_server
 
 
@@ -61,9 +63,18 @@ def environment(patch: pytest.MonkeyPatch, **more: str) -> None:
 
 
 @pytest.fixture
-def aws(server: str, session: Session, monkeypatch: pytest.MonkeyPatch) -> Made:
-    """An empty account, found through the environment as the user's is."""
-    request = urllib.request.Request(f"{server}/moto-api/reset", method="POST")  # noqa: S310 (http on loopback)
-    urllib.request.urlopen(request).close()  # noqa: S310
+def aws(server: str, session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
+    """An empty account, emptied again where a test made something: that takes moto longer than most questions."""
     monkeypatch.setattr(boto3, "Session", lambda **_: session)
-    return Made(session)
+    made = Made(session)
+    yield made
+    if made.used:
+        request = urllib.request.Request(f"{server}/moto-api/reset", method="POST")  # noqa: S310 (http on loopback)
+        urllib.request.urlopen(request).close()  # noqa: S310
+
+
+@pytest.fixture
+def account(aws: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
+    """A day on which the version is supported."""
+    monkeypatch.setattr(check_services, "today", lambda: TODAY)
+    return aws

@@ -26,6 +26,11 @@ class Made:
         return self._clients[service]
 
     @property
+    def used(self) -> bool:
+        """Whether the test may have made something."""
+        return bool(self._clients)
+
+    @property
     def ec2(self) -> Any:
         return self.client("ec2")
 

@@ -13,7 +13,8 @@ from typer.testing import CliRunner, Result
 
 from operations import leftovers
 from operations.account import connect
-from operations.findings import ORDER
+from operations.findings import ORDER, Prices
+from operations.search_nodes import instance_price
 from planner.command_line import STACK_KEY
 from tests.operations import shell
 from tests.operations.made import ACCOUNT, NAME, REGION, Made
@@ -176,6 +177,22 @@ def test_a_price_that_nobody_confirmed_bills_and_makes_the_sum_a_lower_bound(aws
     assert "Together 55.09 USD per hour." in result.stdout
     aws.tag(aws.ec2.create_snapshot(VolumeId=aws.ec2.describe_volumes()["Volumes"][0]["VolumeId"])["SnapshotId"])
     assert "Together at least 55.09 USD per hour." in run().stdout
+
+
+@pytest.mark.parametrize(
+    ("state", "lifecycle", "usd"),
+    [
+        ("running", {}, P5),
+        ("pending", {}, P5),
+        ("stopped", {}, 0),
+        ("running", {"InstanceLifecycle": "spot"}, None),
+        ("running", {"InstanceLifecycle": "capacity-block"}, None),
+    ],
+)
+def test_what_an_instance_costs(state: str, lifecycle: dict[str, str], usd: float | None) -> None:
+    instance = {"InstanceType": "p5.48xlarge", "State": {"Name": state}, **lifecycle}
+    assert instance_price(Prices(region=REGION), instance) == usd
+    assert instance_price(Prices(region="eu-west-3"), instance) == (0 if usd == 0 else None)
 
 
 def test_a_question_that_is_denied_hides_no_other_and_forbids_the_all_clear(

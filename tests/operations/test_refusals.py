@@ -6,7 +6,9 @@ import builtins
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,11 +18,12 @@ import typer
 import yaml
 from typer.testing import CliRunner, Result
 
-from operations import account, leftovers, stop
+from operations import account, account_check, capacity, leftovers, stop
 from planner.command_line import REFUSED, STACK_KEY
 from tests.operations.conftest import environment
 
-COMMANDS = [pytest.param(module.app, id=module.__name__) for module in (leftovers, stop)]
+COMMANDS = [pytest.param(module.app, id=module.__name__) for module in (leftovers, stop, account_check, capacity)]
+PROXY = b"<!doctype html><p>502 Bad Gateway"  # no XML, as an error page often is
 EXPIRED = b"""<ErrorResponse><Error><Code>ExpiredToken</Code>
 <Message>The security token included in the request is expired</Message></Error></ErrorResponse>"""
 
@@ -108,29 +111,40 @@ def test_a_profile_that_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Answering(BaseHTTPRequestHandler):
-    """Says that the token has expired, as STS does."""
+    """Says the same to every question."""
+
+    body: bytes
 
     def do_POST(self) -> None:
         self.send_response(403)
         self.end_headers()
-        self.wfile.write(EXPIRED)
+        self.wfile.write(self.body)
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
 
-@pytest.fixture
-def expired() -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), Answering)
+@contextmanager
+def answering(body: bytes) -> Iterator[str]:
+    server = HTTPServer(("127.0.0.1", 0), type("Told", (Answering,), {"body": body}))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
-def test_credentials_that_have_expired(expired: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    environment(monkeypatch, AWS_ENDPOINT_URL=expired)
-    found = problem(leftovers.app)
+def test_a_proxy_that_answers_in_aws_s_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering(PROXY) as url:
+        environment(monkeypatch, AWS_ENDPOINT_URL=url)
+        assert problem(leftovers.app)["where"] == "AWS"
+
+
+def test_credentials_that_have_expired(monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering(EXPIRED) as url:
+        environment(monkeypatch, AWS_ENDPOINT_URL=url)
+        found = problem(leftovers.app)
     assert found["where"] == "AWS credentials"
     assert "expired" in found["allowed"]
 
@@ -138,11 +152,13 @@ def test_credentials_that_have_expired(expired: str, monkeypatch: pytest.MonkeyP
 def test_a_region_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     environment(monkeypatch)
     monkeypatch.setattr(account, "READ_SECONDS", 0.1)
+    began = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
         found = problem(leftovers.app)
     assert found["where"] == "AWS"
     assert "Read timeout" in found["allowed"]
+    assert time.monotonic() - began < 15, "botocore's own limit is a minute for each of three attempts"
 
 
 def test_people_read_the_refusal_on_stderr() -> None:
